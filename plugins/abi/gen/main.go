@@ -1,0 +1,43 @@
+// Command gen writes everything that follows from the ABI schema: the host's layouts, the Go guest's layouts and
+// the reference page. It is run by `make generate`; a test fails when an output is stale.
+//
+//	go run ./plugins/abi/gen [--check]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	check := flag.Bool("check", false, "fail when an output is stale instead of writing it")
+	flag.Parse()
+	if err := run(*check); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(check bool) error {
+	outputs, err := Outputs("plugins/abi/abi.yaml")
+	if err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if check {
+			have, err := os.ReadFile(o.Path)
+			if err != nil {
+				return fmt.Errorf("read output: %w", err)
+			}
+			if string(have) != string(o.Data) {
+				return fmt.Errorf("%s is stale: run `make generate`", o.Path)
+			}
+			continue
+		}
+		if err := os.WriteFile(o.Path, o.Data, 0o644); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+	}
+	return nil
+}
