@@ -35,7 +35,7 @@ func FromRequest(r *sched.Request, class string, who func(abi.PolicyID) Decider)
 		Drafted: r.Drafted, Accepted: r.Accepted,
 		Admit: who(r.AdmitBy), Prioritize: who(r.PriorityBy), Batch: who(r.BatchBy), Spec: who(r.SpecBy),
 	}
-	if rejected(r.Outcome) {
+	if rejected(r.Outcome) || r.Outcome == sched.OutcomePreemptFailed {
 		rec.Reason, rec.RetryAfter = r.Verdict.Reason.String(), r.Verdict.RetryAfter
 	}
 	if r.Scheduled != 0 {
@@ -65,7 +65,7 @@ func nativeOnly(id abi.PolicyID) Decider {
 	return Decider{Policy: "policy-" + strconv.Itoa(max(int(id), -int(id))), Fallback: id < 0}
 }
 
-// rejected tells the outcomes that a verdict explains.
+// rejected tells the outcomes in which a request never left the queue, by a verdict.
 func rejected(o sched.Outcome) bool {
 	return o == sched.OutcomeShedAtArrival || o == sched.OutcomeShedFromQueue || o == sched.OutcomeExpired
 }
@@ -81,7 +81,7 @@ func status(r *sched.Request) int {
 		return StatusClientGone
 	case sched.OutcomeFailed:
 		return 500
-	case sched.OutcomePreemptFailed, sched.OutcomeDrained:
+	case sched.OutcomeDrained:
 		return 503
 	}
 	return r.Verdict.Status
