@@ -41,7 +41,10 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 	r := row.Req
 	r.core.flying = false
 	if res.Done == OutcomeFailed {
-		c.end(now, r, OutcomeFailed)
+		if r.core.cancel != OutcomeNone {
+			res.Done = r.core.cancel
+		}
+		c.end(now, r, res.Done)
 		return 0
 	}
 	if row.Sample != (res.Emitted > 0) || res.Drafted > row.Draft || res.Emitted > res.Drafted+1 {
