@@ -209,8 +209,8 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		for taken.Load() < 400 {
-			s.Flush(context.Background())
+		for taken.Load() < 200 {
+			time.Sleep(time.Millisecond)
 		}
 		s.Close()
 	})
