@@ -23,7 +23,7 @@ type active struct {
 	err     error
 }
 
-// maxGaps bounds what a record keeps of a long answer's rhythm.
+// maxGaps bounds the rhythm that a record keeps. A longer answer's record has none rather than part of it.
 const maxGaps = 4096
 
 // take gives the request the tokens drawn in a step, history[from:], and returns how many count and how it ended, if it
@@ -48,7 +48,8 @@ func (a *active) take(tok gpu.Tokenizer, from int) (emitted int, done sched.Outc
 }
 
 func (a *active) gap(now int64, tokens int) {
-	if len(a.gaps) >= maxGaps {
+	if len(a.gaps) == maxGaps || a.sched.Emissions > len(a.gaps) {
+		a.gaps = a.gaps[:0]
 		return
 	}
 	g := trace.Gap{Tokens: tokens}

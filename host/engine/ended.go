@@ -8,9 +8,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
-// statusClientGone is what the access log and the trace say of a request whose client went away; nobody receives it.
-const statusClientGone = 499
-
 // deliverEnded tells readers and the trace how requests ended.
 func (l *loop) deliverEnded() {
 	for _, r := range l.core.TakeEnded() {
@@ -36,60 +33,18 @@ func (l *loop) deliverEnded() {
 
 func (l *loop) record(a *active) trace.Record {
 	r := &a.sched
-	rec := trace.Record{
-		V: trace.Version, ID: a.req.ID, Arrival: l.e.unix(r.Arrival), Class: l.e.cfg.className(r.Class), Priority: r.Priority,
-		Model: l.e.info.Model, Backend: l.e.info.Device, Stream: r.Stream, PromptTokens: r.PromptTokens, MaxTokens: r.MaxTokens,
-		OutputTokens: r.Generated, Attempt: r.Attempt, TTL: r.TTL,
-		Outcome: r.Outcome.String(), Status: status(r), RetryAfter: r.Verdict.RetryAfter,
-		E2E: r.Ended - r.Arrival, Emissions: r.Emissions, Gaps: a.gaps, Preemptions: r.Preemptions, TokensLost: r.TokensLost,
-		Requeued: r.Requeued, Drafted: r.Drafted, Accepted: r.Accepted,
-		Admit: l.decider(r.AdmitBy), Prioritize: l.decider(r.PriorityBy), Batch: l.decider(r.BatchBy), Spec: l.decider(r.SpecBy),
-	}
+	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), l.decider)
+	rec.ID, rec.Arrival = a.req.ID, l.e.unix(r.Arrival)
+	rec.Model, rec.Backend, rec.Gaps = l.e.info.Model, l.e.info.Device, a.gaps
 	if r.Tenant != 0 {
 		rec.Tenant = fmt.Sprintf("%016x", r.Tenant)
-	}
-	if r.Verdict.Status != 0 {
-		rec.Reason = r.Verdict.Reason.String()
-	}
-	rec.Queue = since(r.Scheduled, r.Arrival)
-	rec.TTFT = since(r.FirstToken, r.Arrival)
-	if r.Generated >= 2 {
-		tpot := (r.LastToken - r.FirstToken) / int64(r.Generated-1)
-		rec.TPOT = &tpot
-	}
-	if r.Emissions >= 2 {
-		gap := r.MaxGap
-		rec.MaxGap = &gap
 	}
 	return rec
 }
 
-// since is at - from, or nothing when at was never reached.
-func since(at, from int64) *int64 {
-	if at == 0 {
-		return nil
-	}
-	d := at - from
-	return &d
-}
-
-func status(r *sched.Request) int {
-	switch r.Outcome {
-	case sched.OutcomeCompleted, sched.OutcomeLength:
-		return 200
-	case sched.OutcomeCancelledInQueue, sched.OutcomeCancelledRunning:
-		return statusClientGone
-	case sched.OutcomeFailed:
-		return 500
-	case sched.OutcomeDrained:
-		return 503
-	}
-	return r.Verdict.Status
-}
-
 func (l *loop) decider(id abi.PolicyID) trace.Decider {
 	if id == abi.Native || l.e.cfg.Policies == nil {
-		return trace.Decider{Policy: "native"}
+		return trace.Decider{Policy: trace.NativeName}
 	}
 	d := trace.Decider{Fallback: id < 0}
 	if id < 0 {

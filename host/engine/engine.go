@@ -72,8 +72,8 @@ func (e *Engine) Submit(req Request) (*Stream, error) {
 }
 
 func (e *Engine) check(req *Request) error {
-	if len(req.Prompt) == 0 || req.MaxTokens < 1 {
-		return fmt.Errorf("check request: it needs a prompt and max_tokens of at least 1")
+	if req.ID == "" || len(req.Prompt) == 0 || req.MaxTokens < 1 {
+		return fmt.Errorf("check request: it needs an id, a prompt and max_tokens of at least 1")
 	}
 	if int(req.Class) >= abi.Classes {
 		return fmt.Errorf("check request: class %d is not below %d", req.Class, abi.Classes)

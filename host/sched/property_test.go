@@ -65,6 +65,7 @@ type traffic struct {
 	order  []uint64
 	ended  int
 	flying *sched.Batch
+	native bool
 }
 
 func newTraffic(t *rapid.T, policy abi.Decider) *traffic {
@@ -77,7 +78,7 @@ func newTraffic(t *rapid.T, policy abi.Decider) *traffic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &traffic{t: t, core: core, now: 1, live: map[uint64]bool{}}
+	return &traffic{native: policy == nil, t: t, core: core, now: 1, live: map[uint64]bool{}}
 }
 
 func (x *traffic) arrive() {
@@ -108,6 +109,9 @@ func (x *traffic) plan() {
 	}
 	x.flying = x.core.Plan(x.now)
 	if x.flying == nil {
+		if x.native && !x.core.Idle() {
+			x.t.Fatalf("nothing runs though %d wait and %d could go on (I4)", x.core.Waiting(), x.core.Running())
+		}
 		return
 	}
 	cfg, seen, tokens := x.core.Config(), map[int]bool{}, 0
