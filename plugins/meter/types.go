@@ -128,7 +128,4 @@ func (d *decoder) functionSection(r *reader) {
 	for range n {
 		d.functions = append(d.functions, r.index(len(d.types), "type"))
 	}
-	if r.failed() {
-		d.functions = nil
-	}
 }
