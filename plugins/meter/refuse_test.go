@@ -197,6 +197,7 @@ func TestLimitsAreKept(t *testing.T) {
 		set  func(*Limits)
 	}{
 		"bytes":          {big, func(l *Limits) { l.MaxBytes = 1000 }},
+		"rewritten":      {plain(noLocals, rep(300, opLoop, blockEmpty, opEnd)), func(l *Limits) { l.MaxBytes = 1000 }},
 		"types":          {big, func(l *Limits) { l.MaxTypes = 0 }},
 		"functions":      {big, func(l *Limits) { l.MaxFunctions = 0 }},
 		"exports":        {big, func(l *Limits) { l.MaxExports = 0 }},
