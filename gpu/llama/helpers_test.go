@@ -23,10 +23,11 @@ func testPaths(t testing.TB) (libs, published, fast string) {
 	return libs, published, fast
 }
 
-// small is a device that opens fast and uses little memory; change, which may be nil, adjusts it.
+// small is a device that opens fast and uses little memory; change, which may be nil, adjusts it. One thread, because
+// two wait for each other when other tests take the CPUs.
 func small(t testing.TB, change func(*Options)) Options {
 	libs, _, fast := testPaths(t)
-	o := Options{LibDir: libs, ModelPath: fast, Device: DeviceCPU, KVTokens: 1024, MaxSeqs: 4, MaxBatchTokens: 256}
+	o := Options{LibDir: libs, ModelPath: fast, Device: DeviceCPU, Threads: 1, KVTokens: 1024, MaxSeqs: 4, MaxBatchTokens: 256}
 	if change != nil {
 		change(&o)
 	}

@@ -21,7 +21,7 @@ var shared = sync.OnceValues(func() (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(Options{LibDir: libs, ModelPath: fast, Device: DeviceCPU, KVTokens: 256, MaxSeqs: 1})
+	return Open(Options{LibDir: libs, ModelPath: fast, Device: DeviceCPU, Threads: 1, KVTokens: 256, MaxSeqs: 1})
 })
 
 func tokenizer(t testing.TB) *Tokenizer {
