@@ -76,11 +76,11 @@ func missing(t *testing.T, format string, args ...any) {
 
 func needModel(t *testing.T) {
 	t.Helper()
-	paths, err := llama.DefaultPaths()
+	_, _, model, err := llama.DefaultPaths()
 	if err != nil {
 		missing(t, "no cache: %v", err)
 	}
-	if _, err := os.Stat(paths.Model); err != nil {
+	if _, err := os.Stat(model); err != nil {
 		missing(t, "no model: run make setup")
 	}
 }
