@@ -106,8 +106,15 @@ func checkInterface(rt Runtime, m *meter.Module) error {
 	var errs []error
 	var unknown []string
 	for _, i := range m.Imports {
-		if name := i.Module + "." + i.Name; !rt.Imports(i.Module, i.Name) && !slices.Contains(unknown, name) {
-			unknown = append(unknown, name)
+		name := i.Module + "." + i.Name
+		want, ok := rt.Import(i.Module, i.Name)
+		switch {
+		case !ok || i.Kind != meter.KindFunction:
+			if !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		case want != signature(i.Signature):
+			errs = append(errs, fmt.Errorf("it imports %s as %s, which is %s", name, signature(i.Signature), want))
 		}
 	}
 	if len(unknown) > 0 {
@@ -126,8 +133,8 @@ func checkInterface(rt Runtime, m *meter.Module) error {
 		switch {
 		case !ok && e == EntryMarker:
 			errs = append(errs, fmt.Errorf("it exports no %s: build it with a Sluice SDK of version %d", e, abi.Major))
-		case ok && !sameSignature(x, e):
-			errs = append(errs, fmt.Errorf("%s must be a function (%s) -> %s", e, entries[e].param, entries[e].result))
+		case ok && (x.Kind != meter.KindFunction || signature(x.Signature) != e.signature()):
+			errs = append(errs, fmt.Errorf("it exports %s as %s %s, which must be func %s", e, x.Kind, signature(x.Signature), e.signature()))
 		}
 	}
 	return joined(errs)
@@ -156,13 +163,21 @@ func declared(set abi.Hook, exports []meter.Export) error {
 	return joined(errs)
 }
 
-// sameSignature compares an export with the ABI's function.
-func sameSignature(x meter.Export, e Entry) bool {
-	is := func(types []meter.ValueType, want string) bool {
-		if want == "" {
-			return len(types) == 0
+// signature writes a function's type as in (i32, i64) -> i32.
+func signature(s meter.Signature) string { return Signature(s.Params, s.Results) }
+
+func (e Entry) signature() string {
+	return fmt.Sprintf("(%s) -> %s", entries[e].param, entries[e].result)
+}
+
+// Signature writes a function's type for Runtime.Import: (i32, i64) -> i32. Of no results nothing follows the arrow.
+func Signature[T fmt.Stringer](params, results []T) string {
+	list := func(types []T) string {
+		names := make([]string, len(types))
+		for i, t := range types {
+			names[i] = t.String()
 		}
-		return len(types) == 1 && types[0].String() == want
+		return strings.Join(names, ", ")
 	}
-	return x.Kind == meter.KindFunc && is(x.Params, entries[e].param) && is(x.Results, entries[e].result)
+	return fmt.Sprintf("(%s) -> %s", list(params), list(results))
 }

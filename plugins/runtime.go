@@ -19,8 +19,8 @@ type Runtime interface {
 	Validate(ctx context.Context, wasm []byte) error
 	// Compile turns a metered module into native code. An import that the runtime does not serve is an error.
 	Compile(ctx context.Context, code []byte) (Module, error)
-	// Imports reports whether policies may import the function.
-	Imports(module, name string) bool
+	// Import gives the type, as Signature writes it, of a function that policies may import.
+	Import(module, name string) (signature string, ok bool)
 	Close() error
 }
 

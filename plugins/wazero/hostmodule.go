@@ -8,12 +8,13 @@ import (
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
+	"github.com/sluice-dev/sluice/plugins/meter"
 )
 
 // hostFunc is a function that guests may import. Its arguments stand in the stack, and its result goes to stack[0].
 type hostFunc struct {
 	name            string
-	params, results []api.ValueType
+	params, results []meter.ValueType
 	call            func(i *instance, mod api.Module, stack []uint64)
 }
 
@@ -23,25 +24,25 @@ type hostModule struct {
 }
 
 const (
-	i32 = api.ValueTypeI32
-	i64 = api.ValueTypeI64
+	i32 = meter.I32
+	i64 = meter.I64
 )
 
-func types(t ...api.ValueType) []api.ValueType { return t }
+func types(t ...meter.ValueType) []meter.ValueType { return t }
+
+// encoded gives wazero the same types: both are the binary format's bytes.
+func encoded(t []meter.ValueType) []api.ValueType {
+	out := make([]api.ValueType, len(t))
+	for i := range t {
+		out[i] = api.ValueType(t[i])
+	}
+	return out
+}
 
 // hostModules are all that a policy may import.
 var hostModules = []hostModule{
 	{abi.ImportModule, sluiceFuncs},
 	{"wasi_snapshot_preview1", wasiFuncs},
-}
-
-func (m hostModule) has(name string) bool {
-	for _, f := range m.funcs {
-		if f.name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (m hostModule) instantiate(ctx context.Context, r wazero.Runtime) error {
@@ -51,7 +52,7 @@ func (m hostModule) instantiate(ctx context.Context, r wazero.Runtime) error {
 		call := api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 			f.call(of(ctx), mod, stack)
 		})
-		b.NewFunctionBuilder().WithGoModuleFunction(call, f.params, f.results).WithName(f.name).Export(f.name)
+		b.NewFunctionBuilder().WithGoModuleFunction(call, encoded(f.params), encoded(f.results)).WithName(f.name).Export(f.name)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
@@ -67,17 +68,18 @@ var sluiceFuncs = []hostFunc{
 func hostLog(i *instance, mod api.Module, stack []uint64) {
 	level, ptr, size := int32(stack[0]), uint32(stack[1]), uint32(stack[2])
 	shown := min(size, uint32(plugins.MaxLogBytes))
-	i.charge(mod, shown)
+	i.charge(mod)
 	mem := mod.Memory()
 	if uint64(ptr)+uint64(size) > uint64(mem.Size()) {
 		i.sink.BadCall()
 		return
 	}
+	i.chargeBytes(uint64(shown))
 	line, _ := mem.Read(ptr, shown)
 	i.sink.Log(level, printable(line, i.clean[:0]), shown < size)
 }
 
 func hostMetric(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	i.sink.Metric(uint32(stack[0]), int64(stack[1]))
 }

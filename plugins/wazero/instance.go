@@ -69,12 +69,18 @@ func (i *instance) Call(c *plugins.Call) error {
 // Read implements plugins.Instance.
 func (i *instance) Read(ptr, size uint32) ([]byte, bool) { return i.memory.Read(ptr, size) }
 
-// charge makes the guest pay for what the host does for it.
-func (i *instance) charge(mod api.Module, bytes uint32) {
+// charge makes the guest pay for a call into the host, and chargeBytes for what the host touches for it.
+func (i *instance) charge(mod api.Module) {
 	if i.fuel == nil {
 		i.bindFuel(mod)
 	}
-	left := int64(i.fuel.Get()) - plugins.HostCallFuel - plugins.HostByteFuel*int64(bytes)
+	i.pay(plugins.HostCallFuel)
+}
+
+func (i *instance) chargeBytes(n uint64) { i.pay(plugins.HostByteFuel * int64(n)) }
+
+func (i *instance) pay(units int64) {
+	left := int64(i.fuel.Get()) - units
 	i.fuel.Set(uint64(left))
 	if left < 0 {
 		panic(errOutOfFuel)

@@ -56,14 +56,16 @@ func New(opt Options) (*Runtime, error) {
 // Live counts the modules and instances that are not closed.
 func (r *Runtime) Live() (modules, instances int64) { return r.modules.Load(), r.instances.Load() }
 
-// Imports implements plugins.Runtime.
-func (r *Runtime) Imports(module, name string) bool {
+// Import implements plugins.Runtime.
+func (r *Runtime) Import(module, name string) (signature string, ok bool) {
 	for _, m := range hostModules {
-		if m.name == module {
-			return m.has(name)
+		for _, f := range m.funcs {
+			if m.name == module && f.name == name {
+				return plugins.Signature(f.params, f.results), true
+			}
 		}
 	}
-	return false
+	return "", false
 }
 
 // Validate implements plugins.Runtime.

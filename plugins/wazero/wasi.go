@@ -51,7 +51,7 @@ func (i *instance) view(mod api.Module, ptr uint32, size uint64) []byte {
 // answer always says the same.
 func answer(errno uint64) func(*instance, api.Module, []uint64) {
 	return func(i *instance, mod api.Module, stack []uint64) {
-		i.charge(mod, 0)
+		i.charge(mod)
 		stack[0] = errno
 	}
 }
@@ -59,7 +59,7 @@ func answer(errno uint64) func(*instance, api.Module, []uint64) {
 // onStdio says the same about the three standard descriptors, and that there are no others.
 func onStdio(errno uint64) func(*instance, api.Module, []uint64) {
 	return func(i *instance, mod api.Module, stack []uint64) {
-		i.charge(mod, 0)
+		i.charge(mod)
 		if uint32(stack[0]) > 2 {
 			stack[0] = errnoBadF
 			return
@@ -89,7 +89,7 @@ func (i *instance) put64(mod api.Module, ptr uint32, v uint64) uint64 {
 
 // sizesGet says that there are no arguments and no environment.
 func sizesGet(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	count, size := uint32(stack[0]), uint32(stack[1])
 	stack[0] = i.put32(mod, count, 0)
 	if stack[0] == errnoOK {
@@ -98,25 +98,26 @@ func sizesGet(i *instance, mod api.Module, stack []uint64) {
 }
 
 func clockResGet(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	stack[0] = i.put64(mod, uint32(stack[1]), 1)
 }
 
 // clockTimeGet shows every clock the time that the call was given.
 func clockTimeGet(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	stack[0] = i.put64(mod, uint32(stack[2]), uint64(i.now))
 }
 
 // randomGet is splitmix64 from the call's seed.
 func randomGet(i *instance, mod api.Module, stack []uint64) {
 	ptr, size := uint32(stack[0]), uint32(stack[1])
-	i.charge(mod, size)
+	i.charge(mod)
 	b := i.view(mod, ptr, uint64(size))
 	if b == nil {
 		stack[0] = errnoFault
 		return
 	}
+	i.chargeBytes(uint64(size))
 	stack[0] = errnoOK
 	for len(b) > 0 {
 		i.random += 0x9e3779b97f4a7c15
@@ -130,7 +131,7 @@ func randomGet(i *instance, mod api.Module, stack []uint64) {
 }
 
 func procExit(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	panic(exitError(uint32(stack[0])))
 }
 
@@ -138,7 +139,7 @@ func procExit(i *instance, mod api.Module, stack []uint64) {
 func pollOneoff(i *instance, mod api.Module, stack []uint64) {
 	const subscription, event = 48, 32
 	in, out, n, count := uint32(stack[0]), uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
-	i.charge(mod, min(n, 1<<20)*event)
+	i.charge(mod)
 	subs, events := i.view(mod, in, uint64(n)*subscription), i.view(mod, out, uint64(n)*event)
 	switch {
 	case n == 0:
@@ -148,6 +149,7 @@ func pollOneoff(i *instance, mod api.Module, stack []uint64) {
 		stack[0] = errnoFault
 		return
 	}
+	i.chargeBytes(uint64(n) * event)
 	for k := range int(n) {
 		s, e := subs[k*subscription:], events[k*event:(k+1)*event]
 		user, kind := binary.LittleEndian.Uint64(s), s[8]
@@ -162,7 +164,7 @@ func pollOneoff(i *instance, mod api.Module, stack []uint64) {
 func fdWrite(i *instance, mod api.Module, stack []uint64) {
 	fd, iovs, n, result := uint32(stack[0]), uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
 	const maxIovs = 1024
-	if i.charge(mod, min(n, maxIovs)*8); fd != 1 && fd != 2 {
+	if i.charge(mod); fd != 1 && fd != 2 {
 		stack[0] = errnoBadF
 		return
 	}
@@ -178,12 +180,12 @@ func fdWrite(i *instance, mod api.Module, stack []uint64) {
 			return
 		}
 		ptr, size := binary.LittleEndian.Uint32(iov), binary.LittleEndian.Uint32(iov[4:])
-		i.charge(mod, size)
 		text := i.view(mod, ptr, uint64(size))
 		if text == nil {
 			stack[0] = errnoFault
 			return
 		}
+		i.chargeBytes(uint64(size) + 8)
 		i.print(fd, text)
 		written += size
 	}
@@ -204,7 +206,7 @@ func (i *instance) print(fd uint32, text []byte) {
 
 // fdRead: standard input is at its end.
 func fdRead(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	if uint32(stack[0]) != 0 {
 		stack[0] = errnoBadF
 		return
@@ -214,7 +216,7 @@ func fdRead(i *instance, mod api.Module, stack []uint64) {
 
 // fdstatGet says that the standard descriptors are character devices that can be read or written.
 func fdstatGet(i *instance, mod api.Module, stack []uint64) {
-	i.charge(mod, 0)
+	i.charge(mod)
 	fd := uint32(stack[0])
 	if fd > 2 {
 		stack[0] = errnoBadF
