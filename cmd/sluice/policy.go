@@ -50,9 +50,10 @@ func newPolicyList(t terminal, addr *string) *cobra.Command {
 func printPolicies(t terminal, policies []admin.Policy) error {
 	var rows [][]string
 	for _, p := range policies {
+		calls, fallbacks := p.Totals()
 		rows = append(rows, []string{
-			p.Name, short(p.Digest), strconv.Itoa(p.Version), p.State, strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
-			strconv.FormatUint(p.Calls, 10), strconv.FormatUint(p.Fallbacks, 10), short(p.Previous),
+			p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
+			strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous),
 		})
 	}
 	return printTable(t.out, []string{"NAME", "DIGEST", "VERSION", "STATE", "HOOKS", "AGE", "CALLS", "FALLBACKS", "PREVIOUS"}, rows)
@@ -128,6 +129,10 @@ func policyPath(name string) string { return "/v1/policies/" + url.PathEscape(na
 func printChange(t terminal, asJSON bool, p admin.Policy, verb string) error {
 	if asJSON {
 		return printJSON(t.out, p)
+	}
+	if p.State == admin.StateRemoved {
+		_, err := fmt.Fprintf(t.out, "removed %s: it had no version before, so the native default decides\n", p.Name)
+		return err
 	}
 	_, err := fmt.Fprintf(t.out, "%s %s@%s version %d (%s)\n", verb, p.Name, short(p.Digest), p.Version, strings.Join(p.Hooks, ","))
 	return err

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/host/admin"
 	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/host/trace/store"
 	"github.com/spf13/cobra"
 )
 
@@ -103,8 +106,8 @@ func newTraceExport(t terminal, f *traceFlags) *cobra.Command {
 
 // scan calls fn for each record, oldest first, from a folder or from a running server.
 func (f *traceFlags) scan(ctx context.Context, t terminal, fn func(*trace.Record) error) error {
-	if f.limit < 0 {
-		return usageErrorf("--limit must not be negative, but is %d", f.limit)
+	if f.limit < 0 || f.limit > admin.MaxLimit {
+		return usageErrorf("--limit must be between 0 and %d, but is %d", admin.MaxLimit, f.limit)
 	}
 	if f.data != "" && f.addr != "" {
 		return usageErrorf("--admin and --data exclude each other: a running server holds its folder")
@@ -117,13 +120,30 @@ func (f *traceFlags) scan(ctx context.Context, t terminal, fn func(*trace.Record
 		}
 	}
 	if f.data != "" {
-		return scanFolder(ctx, f.data, q, fn)
+		return scanFolder(ctx, t, f.data, q, fn)
 	}
 	c, err := newClient(t, f.addr)
 	if err != nil {
 		return err
 	}
 	return c.scan(ctx, q, fn)
+}
+
+// scanFolder reads the folder of a server that does not run.
+func scanFolder(ctx context.Context, t terminal, dir string, q admin.TraceQuery, fn func(*trace.Record) error) (err error) {
+	s, err := store.Open(dir, store.Options{ReadOnly: true, Log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if errors.Is(err, store.ErrNoTraces) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	report, err := q.Scan(ctx, s, fn)
+	for _, d := range report.Damaged {
+		fmt.Fprintf(t.err, "sluice: %s\n", d)
+	}
+	return err
 }
 
 // scan reads the stream of records of a running server.

@@ -1,0 +1,3 @@
+package main
+import "github.com/sluice-dev/sluice/cmd/sluice/config"
+func serve(t terminal, cfg *config.Config) error { return nil }
