@@ -185,11 +185,12 @@ func TestManyDaysDoNotStayOpen(t *testing.T) {
 func TestHammer(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{Ring: 64, FlushEvery: time.Millisecond})
-	var taken atomic.Uint64
+	var taken, tried atomic.Uint64
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range 300 {
+				tried.Add(1)
 				if s.Put(record(fmt.Sprintf("%d-%d", g, i), noon+int64(i%3)*dayNS, "default")) {
 					taken.Add(1)
 				}
@@ -209,8 +210,8 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		for taken.Load() < 400 {
-			s.Flush(context.Background())
+		for tried.Load() < 800 {
+			time.Sleep(time.Millisecond)
 		}
 		s.Close()
 	})
