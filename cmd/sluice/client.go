@@ -33,12 +33,7 @@ func adminFlag(cmd *cobra.Command, v *string) {
 
 // newClient reads the address from the flag, else SLUICE_ADMIN, else the default, and the token from the environment.
 func newClient(t terminal, addr string) (*client, error) {
-	if addr == "" {
-		addr = t.getenv("SLUICE_ADMIN")
-	}
-	if addr == "" {
-		addr = defaultAdmin
-	}
+	addr = orDefault(orDefault(addr, t.getenv("SLUICE_ADMIN")), defaultAdmin)
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr
 	}

@@ -8,12 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
-	"github.com/sluice-dev/sluice/gpu/sim"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -40,7 +38,7 @@ type parts struct {
 func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env func(string) (string, bool)) (p *parts, err error) {
 	p = &parts{cfg: cfg, log: log, started: time.Now()}
 	for _, open := range []func() error{
-		func() error { return p.openDevice(env) },
+		p.openDevice,
 		func() error { return p.openPolicies(ctx) },
 		func() error { return p.openTraces(env) },
 		p.openEngine,
@@ -54,36 +52,6 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env fu
 	}
 	return p, nil
 }
-
-// openDevice opens what computes. The engine closes it; without an engine it is closed with the rest.
-func (p *parts) openDevice(env func(string) (string, bool)) error {
-	p.closers.push(func() error {
-		if p.device == nil || p.engine != nil {
-			return nil
-		}
-		return p.device.Close()
-	})
-	if simulated(p.cfg.Device) {
-		return p.openSim()
-	}
-	return p.openLlama(env)
-}
-
-func (p *parts) openSim() error {
-	profile, err := sim.ParseProfile(p.cfg.Device)
-	if err != nil {
-		return err
-	}
-	l := p.cfg.Limits
-	p.device = sim.Open(profile, sim.Options{
-		Wall: 1, KVTokens: l.KVTokens, MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, ContextTokens: l.ContextTokens,
-	})
-	p.tokenizer = sim.Tokenizer{}
-	return nil
-}
-
-// simulated tells whether the device is one of gpu/sim.
-func simulated(device string) bool { return strings.HasPrefix(device, "sim:") }
 
 func (p *parts) openPolicies(ctx context.Context) error {
 	chain, err := p.readChain()
