@@ -25,9 +25,12 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("REPO", dir+"/../..")
 			e.Setenv("HOME", e.WorkDir)
+			e.Values[servedKey] = map[string]*served{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "serve": startServer, "stop": stopServer,
+		},
 	})
 }
 
