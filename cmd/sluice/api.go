@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/sluice-dev/sluice/plugins"
 )
 
 type tempAPI struct{ *fiber.App }
@@ -25,5 +24,3 @@ func listenServing(addr string) (net.Listener, error) {
 	}
 	return ln, nil
 }
-
-func (p *parts) readChain() ([]plugins.Policy, error) { return readPolicies(p.cfg.Policies) }

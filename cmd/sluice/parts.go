@@ -13,12 +13,14 @@ import (
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/engine"
+	"github.com/sluice-dev/sluice/host/metrics"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
 	"github.com/sluice-dev/sluice/host/trace/store"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/wazero"
+	"github.com/sluice-dev/sluice/policies"
 )
 
 // parts is what a running server is made of, each opened once, in the order of the fields.
@@ -31,6 +33,7 @@ type parts struct {
 	policies  *plugins.Host
 	traces    *store.Store
 	engine    *engine.Engine
+	metrics   *metrics.Metrics
 	closers   stack
 }
 
@@ -68,6 +71,22 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	return p.policies.SetAll(ctx, chain)
 }
 
+// readChain reads the policies that the configuration names, else those that ship.
+func (p *parts) readChain() ([]plugins.Policy, error) {
+	if !p.cfg.Shipped() {
+		return readPolicies(p.cfg.Policies)
+	}
+	modules, err := policies.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	var chain []plugins.Policy
+	for _, m := range modules {
+		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm})
+	}
+	return chain, nil
+}
+
 // openTraces opens the store of records. Its folder has one user at a time, so a second server needs one of its own.
 func (p *parts) openTraces(env func(string) (string, bool)) error {
 	dir := p.cfg.Data
@@ -99,14 +118,15 @@ func defaultData(env func(string) (string, bool)) string {
 }
 
 func (p *parts) openEngine() error {
-	names := make([]string, len(p.cfg.Classes))
-	for i, c := range p.cfg.Classes {
-		names[i] = c.Name
-	}
+	names := classNames(p.cfg)
+	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
 		Device: p.device, Tokenizer: p.tokenizer, Sched: schedConfig(p.cfg, p.device.Info()), Classes: names, Log: p.log,
 		Policies: namedPolicies{p.policies},
-		Record:   func(r trace.Record) { p.traces.Put(&r) },
+		Record: func(r trace.Record) {
+			p.metrics.ObserveRecord(&r)
+			p.traces.Put(&r)
+		},
 	})
 	if err != nil {
 		return err
@@ -114,6 +134,14 @@ func (p *parts) openEngine() error {
 	p.engine = e
 	p.closers.push(e.Close)
 	return nil
+}
+
+func classNames(cfg *config.Config) []string {
+	names := make([]string, len(cfg.Classes))
+	for i, c := range cfg.Classes {
+		names[i] = c.Name
+	}
+	return names
 }
 
 // schedConfig is the device's limits, narrowed by the configuration.

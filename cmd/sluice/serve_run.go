@@ -93,7 +93,7 @@ func listen(p *parts, t terminal) (*listeners, error) {
 	l.serving, l.adminURL = "http://"+l.servingLn.Addr().String(), "http://"+l.adminLn.Addr().String()
 	l.api = newAPI(p)
 	l.ops = admin.New(admin.Options{
-		Token: token, Policies: p.policies, Traces: p.traces, Wall: p.wall, Log: p.log,
+		Token: token, Policies: p.policies, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
 		Status: func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
 	})
 	return l, nil
