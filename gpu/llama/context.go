@@ -35,7 +35,7 @@ func OpenContext(o Options) (*Context, error) {
 	}
 	header, err := gguf.ReadFile(o.ModelPath)
 	if err != nil {
-		return nil, usagef("open model %s: %w", o.ModelPath, err)
+		return nil, headerError(o.ModelPath, err)
 	}
 	if err := LoadLibrary(o.LibDir, o.Log); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func Convert(ctx context.Context, libDir, in, out string, o ConvertOptions, prog
 
 func checkFiles(in, out string, overwrite bool) error {
 	if _, err := gguf.ReadFile(in); err != nil {
-		return usagef("open model %s: %w", in, err)
+		return headerError(in, err)
 	}
 	st, err := os.Stat(out)
 	switch {

@@ -3,6 +3,7 @@ package llama
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // ErrUsage is wrapped by errors whose cause lies in what was asked for: a file that is missing or no model, a folder
@@ -21,4 +22,13 @@ func (e *usageError) Is(target error) bool { return target == ErrUsage }
 // usagef is fmt.Errorf for an error that is ErrUsage; the text stands alone.
 func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// headerError says why the header of the model at path could not be read, with the path once.
+func headerError(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return usagef("open model %s: %w", path, err)
 }

@@ -109,15 +109,20 @@ func levelName(l capi.LogLevel) string {
 	return "none"
 }
 
-// explain runs f and gives the last error line that llama.cpp logged meanwhile, which is all it says about a failure.
+// explain runs f and gives the first error line that llama.cpp logged meanwhile, without the C function's name: the
+// cause comes first, what failed because of it follows.
 func explain(f func()) string {
-	var last string
+	var first string
 	stop := sink.listen(func(level capi.LogLevel, line string) {
-		if level == capi.LogLevelError {
-			last = strings.TrimSpace(line)
+		if level != capi.LogLevelError || first != "" {
+			return
+		}
+		first = strings.TrimSpace(line)
+		if name, rest, ok := strings.Cut(first, ": "); ok && !strings.Contains(name, " ") {
+			first = rest
 		}
 	})
 	defer stop()
 	f()
-	return last
+	return first
 }

@@ -70,7 +70,7 @@ func ReadFile(path string) (*Header, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFormat, path)
+		return nil, fmt.Errorf("%w: it is not a regular file", ErrFormat)
 	}
 	return Read(f, st.Size())
 }
