@@ -16,6 +16,9 @@ func options(t *testing.T) llama.Options {
 	}
 	for _, p := range []string{libs, model} {
 		if _, err := os.Stat(p); err != nil {
+			if os.Getenv("SLUICE_REQUIRE_MODEL") != "" {
+				t.Fatalf("%v: run make setup", err)
+			}
 			t.Skipf("%v: run make setup to test on the real model", err)
 		}
 	}
