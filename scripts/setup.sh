@@ -14,7 +14,7 @@
 #
 # Everything is pinned and checked, is built in .tmp/ beside its final place and renamed into it: what is in place is
 # whole. Kill it at any point and run it again: finished parts stay. One at a time works, others wait.
-# SLUICE_BIN names the sluice that converts (default: bin/sluice, built when it is needed).
+# SLUICE_BIN names the sluice that converts (default: bin/sluice, built when it is not there).
 set -euo pipefail
 
 root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
@@ -126,7 +126,7 @@ setup_model() {
 
 setup_fast() {
   local sluice=${SLUICE_BIN:-$root/bin/sluice}
-  if [ -z "${SLUICE_BIN:-}" ]; then
+  if [ -z "${SLUICE_BIN:-}" ] && [ ! -x "$sluice" ]; then
     need go "build sluice" golang
     (cd "$root" && go build -o bin/sluice ./cmd/sluice) || die "sluice does not build (the compiler's message is above)"
   fi

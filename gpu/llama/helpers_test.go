@@ -17,6 +17,9 @@ func testPaths(t testing.TB) (libs, published, fast string) {
 	}
 	for _, p := range []string{libs, published, fast} {
 		if _, err := os.Stat(p); err != nil {
+			if os.Getenv("SLUICE_REQUIRE_MODEL") != "" {
+				t.Fatalf("%v: run make setup", err)
+			}
 			t.Skipf("%v: run make setup to test on the real model", err)
 		}
 	}
