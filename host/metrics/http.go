@@ -39,7 +39,7 @@ func newHTTPMetrics(r prometheus.Registerer) httpMetrics {
 
 // routes bounds the label: what a client may ask for is not.
 var routes = []string{
-	"/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize", "/health", "/healthz", "/livez", "/readyz", "/metrics",
+	"/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/models/*", "/tokenize", "/health", "/healthz", "/livez", "/readyz", "/metrics",
 }
 
 // Response counts an answer.
