@@ -32,6 +32,7 @@ type parts struct {
 	tokenizer gpu.Tokenizer
 	policies  *plugins.Host
 	traces    *store.Store
+	sched     sched.Config
 	engine    *engine.Engine
 	metrics   *metrics.Metrics
 	closers   stack
@@ -119,9 +120,10 @@ func defaultData(env func(string) (string, bool)) string {
 
 func (p *parts) openEngine() error {
 	names := classNames(p.cfg)
+	p.sched = schedConfig(p.cfg, p.device.Info())
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
-		Device: p.device, Tokenizer: p.tokenizer, Sched: schedConfig(p.cfg, p.device.Info()), Classes: names, Log: p.log,
+		Device: p.device, Tokenizer: p.tokenizer, Sched: p.sched, Classes: names, Log: p.log,
 		Policies: namedPolicies{p.policies},
 		Record: func(r trace.Record) {
 			p.metrics.ObserveRecord(&r)
