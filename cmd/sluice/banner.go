@@ -19,7 +19,7 @@ func (p *parts) banner(t terminal, serving, admin string) {
 		{"  admin", admin},
 		{"  model", model},
 		{"  device", info.Device + ": " + info.DeviceName},
-		{"  limits", fmt.Sprintf("%d requests at a time, %d tokens of context, %d KV tokens", info.MaxSeqs, info.ContextTokens, info.KVTokens)},
+		{"  limits", fmt.Sprintf("%d requests at a time, %d tokens of context, %d KV tokens", p.sched.MaxSeqs, p.sched.ContextTokens, p.sched.Blocks*p.sched.BlockSize)},
 		{"  policies", p.policyLine()},
 		{"  traces", p.cfg.Data},
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/gpu/llama"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/metrics"
 	"github.com/sluice-dev/sluice/host/sched"
@@ -32,6 +33,7 @@ type parts struct {
 	tokenizer gpu.Tokenizer
 	policies  *plugins.Host
 	traces    *store.Store
+	sched     sched.Config
 	engine    *engine.Engine
 	metrics   *metrics.Metrics
 	closers   stack
@@ -61,14 +63,33 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, err := wazero.New(wazero.Options{})
+	rt, err := newRuntime(p.log)
 	if err != nil {
-		return fmt.Errorf("start the WebAssembly runtime: %w", err)
+		return err
 	}
 	p.closers.push(rt.Close)
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log})
 	p.closers.push(p.policies.Close)
 	return p.policies.SetAll(ctx, chain)
+}
+
+// newRuntime runs policies. Compiled code is kept in the cache folder, for this user alone: whoever can write there can
+// run code in this process. Without a cache each start compiles anew.
+func newRuntime(log *slog.Logger) (*wazero.Runtime, error) {
+	dir, err := llama.CacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "policies")
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		log.Warn("compiled policies are not kept: loading them takes longer", "error", err)
+		dir = ""
+	}
+	rt, err := wazero.New(wazero.Options{CacheDir: dir})
+	if err != nil {
+		return nil, fmt.Errorf("start the WebAssembly runtime: %w", err)
+	}
+	return rt, nil
 }
 
 // readChain reads the policies that the configuration names, else those that ship.
@@ -119,9 +140,10 @@ func defaultData(env func(string) (string, bool)) string {
 
 func (p *parts) openEngine() error {
 	names := classNames(p.cfg)
+	p.sched = schedConfig(p.cfg, p.device.Info())
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
-		Device: p.device, Tokenizer: p.tokenizer, Sched: schedConfig(p.cfg, p.device.Info()), Classes: names, Log: p.log,
+		Device: p.device, Tokenizer: p.tokenizer, Sched: p.sched, Classes: names, Log: p.log,
 		Policies: namedPolicies{p.policies},
 		Record: func(r trace.Record) {
 			p.metrics.ObserveRecord(&r)

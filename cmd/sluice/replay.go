@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-dev/sluice/host/trace"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/spf13/cobra"
 )
 
@@ -150,7 +149,7 @@ type side struct {
 }
 
 func (s *side) load(ctx context.Context) (abi.Decider, func(), error) {
-	rt, err := wazero.New(wazero.Options{})
+	rt, err := newRuntime(s.log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/host/admin"
+	"github.com/sluice-dev/sluice/host/server"
 	"golang.org/x/sync/errgroup"
 )
 
-// closeGrace is how long the listeners may take to close once nothing runs any more.
+// closeGrace is how long the admin listener may take to close once nothing runs any more.
 const closeGrace = 5 * time.Second
 
 // sameSignal is how soon after the first a further interrupt counts as the same: one that is sent to the process and to its
@@ -62,45 +63,52 @@ func onInterrupt(t terminal) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// api is what answers on the serving listener.
-type api interface {
-	Serve(net.Listener) error
-	Shutdown(context.Context) error
-}
-
 // listeners are the two open addresses and what answers there.
 type listeners struct {
-	parts              *parts
-	servingLn, adminLn net.Listener
-	serving, adminURL  string
-	api                api
-	ops                *admin.Server
+	parts             *parts
+	servingLn         net.Listener
+	adminLn           net.Listener
+	serving, adminURL string
+	api               *server.Server
+	ops               *admin.Server
 }
 
 // listen opens both addresses.
-func listen(p *parts, t terminal) (*listeners, error) {
+func listen(p *parts, t terminal) (l *listeners, err error) {
 	token, err := admin.ReadToken(p.cfg.Admin.TokenFile, t.env)
 	if err != nil {
 		return nil, err
 	}
-	l := &listeners{parts: p}
+	l = &listeners{parts: p}
 	if l.adminLn, err = admin.Listen(p.cfg.Admin.Listen, token); err != nil {
 		return nil, fmt.Errorf("%w (--admin names another address)", err)
 	}
-	if l.servingLn, err = listenServing(p.cfg.Listen); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (--listen names another address)", err), l.adminLn.Close())
+	p.closers.push(func() error { return closed(l.adminLn.Close()) })
+	if l.servingLn, err = server.Listen(p.cfg.Listen); err != nil {
+		return nil, fmt.Errorf("%w (--listen names another address)", err)
 	}
+	p.closers.push(func() error { return closed(l.servingLn.Close()) })
 	l.serving, l.adminURL = "http://"+l.servingLn.Addr().String(), "http://"+l.adminLn.Addr().String()
-	l.api = newAPI(p)
+	l.api, err = server.New(server.Config{
+		Engine: p.engine, Tokenizer: p.tokenizer, Info: p.device.Info(), MaxModelLen: p.sched.ContextTokens,
+		Classes: classNames(p.cfg), Metrics: p.metrics, BodyLimit: p.cfg.Limits.BodyBytes, Log: p.log,
+	})
 	l.ops = admin.New(admin.Options{
 		Token: token, Policies: p.policies, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
 		Status: func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
 	})
-	return l, nil
+	return l, err
 }
 
-// run serves until ctx ends, then drains: what runs is finished or, at the drain's own limit, ended as drained; then
-// the listeners close.
+// closed takes it for a success that a listener was closed before.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// run serves until ctx ends, then drains. The admin API answers until everything has ended.
 func (l *listeners) run(ctx context.Context, t terminal) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.api.Serve(l.servingLn) })
@@ -109,10 +117,10 @@ func (l *listeners) run(ctx context.Context, t terminal) error {
 		<-ctx.Done()
 		drain, cancel := context.WithTimeout(context.Background(), time.Duration(l.parts.cfg.Limits.DrainTimeout))
 		defer cancel()
-		l.parts.engine.Drain(drain)
+		err := l.api.Shutdown(drain)
 		grace, cancel := context.WithTimeout(context.Background(), closeGrace)
 		defer cancel()
-		return errors.Join(l.api.Shutdown(grace), l.ops.Shutdown(grace))
+		return errors.Join(err, l.ops.Shutdown(grace))
 	})
 	l.parts.banner(t, l.serving, l.adminURL)
 	fmt.Fprintf(t.out, "serving %s\nadmin %s\n", l.serving, l.adminURL)

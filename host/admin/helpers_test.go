@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -42,10 +43,24 @@ func (b *logBuffer) String() string {
 	return b.buf.String()
 }
 
+// cacheDir keeps compiled policies for the time of the tests: compiling one takes a second.
+var cacheDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sluice-admin-test")
+	if err != nil {
+		panic(err)
+	}
+	cacheDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // start serves o, completed with a policy host and a status, on a free port.
 func start(t *testing.T, o Options) *api {
 	t.Helper()
-	rt, err := wazero.New(wazero.Options{})
+	rt, err := wazero.New(wazero.Options{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}
