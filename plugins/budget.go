@@ -11,9 +11,11 @@ type Budget struct {
 	Pages     uint32 `json:"pages,omitempty"`      // memory, in pages of 64 KiB
 }
 
-// DefaultBudget admits a policy written in Go: its runtime's start takes about 12 M units and 40 pages.
+// DefaultBudget admits a policy written in Go. Measured: the start of its runtime takes about 12 M units and 40 pages,
+// entering it 1,500 units, a row of a loop that looks at a few fields and writes a verdict 360, and printing a panic some
+// 50,000, without which nobody would learn why a policy failed. 256 rows may take 37 us.
 var DefaultBudget = Budget{
-	Load: 50_000_000, Scalar: 100_000, BatchBase: 20_000, BatchRow: 300, State: 1_000_000, Pages: 512,
+	Load: 50_000_000, Scalar: 100_000, BatchBase: 100_000, BatchRow: 2_000, State: 1_000_000, Pages: 512,
 }
 
 // or fills the zero fields of b from d.
