@@ -13,7 +13,7 @@ type Budget struct {
 
 // DefaultBudget admits a policy written in Go: its runtime's start takes about 12 M units and 40 pages.
 var DefaultBudget = Budget{
-	Load: 50_000_000, Scalar: 100_000, BatchBase: 20_000, BatchRow: 300, State: 1_000_000, Pages: 512,
+	Load: 50_000_000, Scalar: 500_000, BatchBase: 500_000, BatchRow: 10_000, State: 1_000_000, Pages: 512,
 }
 
 // or fills the zero fields of b from d.
