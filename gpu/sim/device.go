@@ -47,7 +47,7 @@ type history struct {
 // row is a kept row of logits: what it is a function of.
 type row struct {
 	hash  uint64
-	last3 [3]gpu.Token
+	last2 [2]gpu.Token
 }
 
 // Open returns a device. It never fails: a profile is valid by construction.

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/sluice-dev/sluice/gpu"
 
-// The text that the device likes to write: after three tokens mostly what a hash of these three says, so that n-gram
+// The text that the device likes to write: after two tokens mostly what a hash of these two says, so that n-gram
 // drafts are worth something; at some positions what the whole history says, so that a wrong token anywhere before shows.
 const (
 	surpriseEvery = 12  // one position in so many follows the whole history
@@ -16,10 +16,10 @@ const alphabet = "eeeeettttaaaooiinnsshhrrddlluucmwfgypbvk       \n.,"
 func rowAt(h *history) row {
 	n := len(h.tokens)
 	r := row{hash: h.hash[n-1]}
-	for i := range r.last3 {
-		r.last3[i] = -1
+	for i := range r.last2 {
+		r.last2[i] = -1
 		if n-1-i >= 0 {
-			r.last3[i] = h.tokens[n-1-i]
+			r.last2[i] = h.tokens[n-1-i]
 		}
 	}
 	return r
@@ -28,7 +28,7 @@ func rowAt(h *history) row {
 // fill writes the row's logits: seeded noise, and one token that stands out.
 func (r *row) fill(out []float32) {
 	local := uint64(0)
-	for _, t := range r.last3 {
+	for _, t := range r.last2 {
 		local = mix(local ^ uint64(int64(t)+2))
 	}
 	base := local

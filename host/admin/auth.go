@@ -19,7 +19,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.o.Token))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
-		return fiber.NewError(fiber.StatusUnauthorized, "this API needs the admin token as a bearer token")
+		return problem(fiber.StatusUnauthorized, "this API needs the admin token as a bearer token")
 	}
 	return c.Next()
 }
@@ -31,11 +31,11 @@ func (s *Server) guardBrowser(c *fiber.Ctx) error {
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
 		u, err := url.Parse(origin)
 		if err != nil || !strings.EqualFold(u.Host, host) {
-			return fiber.NewError(fiber.StatusForbidden, "requests from other web origins are not served")
+			return problem(fiber.StatusForbidden, "requests from other web origins are not served")
 		}
 	}
 	if s.o.Token == "" && !loopback(host) {
-		return fiber.NewError(fiber.StatusForbidden, "without a token only a loopback address may stand in Host")
+		return problem(fiber.StatusForbidden, "without a token only a loopback address may stand in Host")
 	}
 	return c.Next()
 }

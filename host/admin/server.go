@@ -22,7 +22,8 @@ type Options struct {
 	Token    string // "" = none, for a loopback listener
 	Policies Policies
 	Traces   Traces
-	Status   func() Status
+	Status   func(context.Context) (Status, error) // called with Policies left empty
+	Wall     func(hostNS int64) time.Time          // turns the policy host's clock into time of day; nil shows none
 	Metrics  http.Handler
 	Log      *slog.Logger // nil = slog.Default
 }
@@ -57,7 +58,7 @@ func (s *Server) routes() {
 	s.app.Use(recover.New(recover.Config{EnableStackTrace: true, StackTraceHandler: s.logPanic}))
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return c.SendString("ok\n") })
 	s.app.Use(s.guardBrowser, s.authorize)
-	s.app.Get("/v1/status", func(c *fiber.Ctx) error { return c.JSON(s.o.Status()) })
+	s.app.Get("/v1/status", s.status)
 	s.app.Get("/v1/policies", s.listPolicies)
 	s.app.Put("/v1/policies/:name", s.pushPolicy)
 	s.app.Post("/v1/policies/:name/rollback", s.rollbackPolicy)
@@ -70,7 +71,7 @@ func (s *Server) routes() {
 	}
 	s.app.Use(pprof.New())
 	s.app.Use(func(c *fiber.Ctx) error {
-		return fiber.NewError(fiber.StatusNotFound, fmt.Sprintf("%s %s is not part of the admin API", c.Method(), c.Path()))
+		return problem(fiber.StatusNotFound, fmt.Sprintf("%s %s is not part of the admin API", c.Method(), c.Path()))
 	})
 }
 

@@ -1,6 +1,10 @@
 package admin
 
-import "time"
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
 
 // Status is the answer of GET /v1/status. Unknown fields may appear.
 type Status struct {
@@ -50,8 +54,19 @@ type KV struct {
 
 // Stored is what the trace store did since start.
 type Stored struct {
-	Path    string `json:"path,omitempty"`
-	Written uint64 `json:"written"`
-	Dropped uint64 `json:"dropped"`
-	Error   string `json:"error,omitempty"`
+	Path        string            `json:"path,omitempty"`
+	Stored      uint64            `json:"stored"`
+	Waiting     int               `json:"waiting"`
+	Dropped     map[string]uint64 `json:"dropped"`     // by reason
+	Quarantined uint64            `json:"quarantined"` // damaged days that were set aside
+	DiskFull    bool              `json:"disk_full"`
+}
+
+func (s *Server) status(c *fiber.Ctx) error {
+	st, err := s.o.Status(c.UserContext())
+	if err != nil {
+		return err
+	}
+	st.Policies = s.list()
+	return c.JSON(st)
 }

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/host/trace/store"
 )
 
 // Traces is the trace store as the API needs it.
 type Traces interface {
-	// Scan calls fn for the records that q asks for, oldest first, until fn or ctx ends it. It may be called from any
-	// goroutine.
-	Scan(ctx context.Context, q TraceQuery, fn func(*trace.Record) error) error
+	Scan(ctx context.Context, q store.Query, fn func(*trace.Record) error) (store.Report, error)
 }
 
 // TraceQuery chooses records.
@@ -25,6 +25,35 @@ type TraceQuery struct {
 	Since time.Time // arrivals from then on; zero = all
 	Class string    // "" = all
 	Limit int       // the newest so many; 0 = all
+}
+
+// MaxLimit bounds TraceQuery.Limit: the newest records are held in memory to be turned round.
+const MaxLimit = 1_000_000
+
+// Scan calls fn for the records that q asks for, oldest first.
+func (q TraceQuery) Scan(ctx context.Context, t Traces, fn func(*trace.Record) error) (store.Report, error) {
+	sq := store.Query{Class: q.Class, Limit: q.Limit}
+	if !q.Since.IsZero() {
+		sq.From = q.Since.UnixNano()
+	}
+	if q.Limit == 0 {
+		return t.Scan(ctx, sq, fn)
+	}
+	var newest []*trace.Record
+	sq.NewestFirst = true
+	report, err := t.Scan(ctx, sq, func(r *trace.Record) error {
+		newest = append(newest, r)
+		return nil
+	})
+	if err != nil {
+		return report, err
+	}
+	for _, r := range slices.Backward(newest) {
+		if err := fn(r); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
 }
 
 // NDJSON is the media type of a stream of records.
@@ -53,9 +82,12 @@ func (s *Server) writeTraces(ctx context.Context, pw *io.PipeWriter, q TraceQuer
 		}
 	}()
 	w := trace.NewWriter(pw)
-	err := s.o.Traces.Scan(ctx, q, w.Write)
+	report, err := q.Scan(ctx, s.o.Traces, w.Write)
 	if err == nil {
 		err = w.Flush()
+	}
+	for _, d := range report.Damaged {
+		s.log.Warn("traces are damaged", "damage", d.String())
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("trace stream broke off", "error", err)
@@ -78,13 +110,13 @@ func (b *traceBody) Close() error {
 func traceQuery(c *fiber.Ctx) (q TraceQuery, err error) {
 	q.Class = strings.Clone(c.Query("class"))
 	if text := c.Query("limit"); text != "" {
-		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 0 {
-			return q, fiber.NewError(http.StatusBadRequest, fmt.Sprintf("limit=%q is not a number of records", text))
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 0 || q.Limit > MaxLimit {
+			return q, problem(http.StatusBadRequest, fmt.Sprintf("limit=%q is not a number of records from 0 to %d", text, MaxLimit))
 		}
 	}
 	if text := c.Query("since"); text != "" {
 		if q.Since, err = ParseSince(text, time.Now()); err != nil {
-			return q, fiber.NewError(http.StatusBadRequest, err.Error())
+			return q, problem(http.StatusBadRequest, err.Error())
 		}
 	}
 	return q, nil
@@ -101,3 +133,5 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 	}
 	return t, nil
 }
+
+var _ Traces = (*store.Store)(nil)

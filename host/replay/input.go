@@ -18,17 +18,20 @@ type Input struct {
 	Sched    sched.Config // the zero value = DefaultSched(Sim)
 	Seed     uint64       // of everything that is drawn, State.RngSeed included
 
-	Speed       float64 // arrivals so many times as fast; 0 = 1
-	StepPercent int     // step time in percent of what Sim says; 0 = 100
-	Acceptance  float64 // chance of a draft token where the trace has no speculation to go by, 0..1
-	Classes     []string
-	SLO         SLO // the zero value = DefaultSLO
+	Speed       float64  // arrivals so many times as fast; 0 = 1
+	StepPercent int      // step time in percent of what Sim says; 0 = 100
+	Acceptance  float64  // chance of a draft token where the trace has no speculation to go by, 0..1
+	Classes     []string // names by index, as the server's configuration has them; nil = DefaultClasses
+	SLO         SLO      // the zero value = DefaultSLO
 
 	// Who resolves a policy for the decision log and for OnEnd; nil names policies by their number.
 	Who func(abi.PolicyID) trace.Decider
 	// OnEnd gets the record of each request as it ends, if set.
 	OnEnd func(*trace.Record)
 }
+
+// DefaultClasses returns the class names by index of a server that configures none. Names that a trace adds come after.
+func DefaultClasses() []string { return []string{trace.DefaultClass, "interactive", "batch"} }
 
 // DefaultSched is the scheduler's configuration on a simulated device, as the server would choose it on a real one.
 func DefaultSched(p sim.Profile) sched.Config {

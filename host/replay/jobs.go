@@ -50,7 +50,7 @@ func newWorkload(in *Input) (*workload, error) {
 	}
 	w := &workload{classes: slices.Clone(in.Classes), jobs: make([]job, 0, len(in.Records))}
 	if len(w.classes) == 0 {
-		w.classes = []string{trace.DefaultClass}
+		w.classes = DefaultClasses()
 	}
 	all, limit := gatherLengths(in.Records), defaultMaxTokens(in.Records)
 	first := in.Records[0].Arrival

@@ -64,25 +64,25 @@ func (c *Core) snapshotBatch() {
 func (c *Core) snapshotSpeed(now int64) {
 	s, w := &c.state, &c.win
 	set := func(bit uint64, dst *int64, v int64) { *dst, s.Valid = v, s.Valid|bit }
-	if w.step.refresh(now) {
-		set(abi.StateHasStepNS, &s.StepNS, w.step.meanVal)
+	if w.step.recent(now) {
+		set(abi.StateHasStepNS, &s.StepNS, w.step.mean())
 		set(abi.StateHasMinStepNS, &s.MinStepNS, w.step.at(0))
 	}
-	if w.decodeStep.refresh(now) {
+	if w.decodeStep.recent(now) {
 		set(abi.StateHasDecodeStepP50NS, &s.DecodeStepP50NS, w.decodeStep.at(50))
 		set(abi.StateHasDecodeStepP99NS, &s.DecodeStepP99NS, w.decodeStep.at(99))
 	}
-	if w.mixedStep.refresh(now) {
-		set(abi.StateHasMixedStepNS, &s.MixedStepNS, w.mixedStep.meanVal)
+	if w.mixedStep.recent(now) {
+		set(abi.StateHasMixedStepNS, &s.MixedStepNS, w.mixedStep.mean())
 	}
-	if w.queueDelay.refresh(now) {
+	if w.queueDelay.recent(now) {
 		set(abi.StateHasQueueDelayMinNS, &s.QueueDelayMinNS, w.queueDelay.at(0))
-		set(abi.StateHasQueueDelayNS, &s.QueueDelayNS, w.queueDelay.meanVal)
+		set(abi.StateHasQueueDelayNS, &s.QueueDelayNS, w.queueDelay.mean())
 	}
-	if w.ttft.refresh(now) {
+	if w.ttft.recent(now) {
 		set(abi.StateHasTTFTP95NS, &s.TTFTP95NS, w.ttft.at(95))
 	}
-	if w.itl.refresh(now) {
+	if w.itl.recent(now) {
 		set(abi.StateHasITLP50NS, &s.ITLP50NS, w.itl.at(50))
 		set(abi.StateHasITLP95NS, &s.ITLP95NS, w.itl.at(95))
 	}
@@ -129,7 +129,7 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 	if r.core.place == placeWaiting {
 		row.WaitNS = now - r.core.queuedAt
 	}
-	if o := &c.win.outputs[r.Class]; o.refresh(now) {
+	if o := &c.win.outputs[r.Class]; o.recent(now) {
 		row.ExpectedOutputP50, row.ExpectedOutputP90 = uint32(o.at(50)), uint32(o.at(90))
 		row.Valid |= abi.RowHasExpectedOutputP50 | abi.RowHasExpectedOutputP90
 	}

@@ -122,48 +122,41 @@ func (w *windows) lastSecond(class int) (admitted, shed uint32) {
 	return admitted, shed
 }
 
-// The quantiles of samples are computed afresh at most this often.
-const refreshNS = int64(50e6)
-
-// samples keeps the newest values of one quantity.
+// samples keeps the newest values of one quantity, also in order, so that a quantile is one look-up.
 type samples struct {
-	ring    [256]int64
-	n       int
-	newest  int64 // when the newest was added
-	sumN    int   // n at the last refresh
-	fresh   int64 // time of the last refresh
-	sorted  [256]int64
-	count   int
-	meanVal int64
+	ring   [256]int64
+	sorted [256]int64
+	n      int   // values ever added
+	sum    int64 // of those kept
+	newest int64 // when the newest was added
 }
 
 func (s *samples) add(now, v int64) {
-	s.ring[s.n%len(s.ring)] = v
+	kept := s.sorted[:s.count()]
+	slot := &s.ring[s.n%len(s.ring)]
+	if s.n >= len(s.ring) {
+		i, _ := slices.BinarySearch(kept, *slot)
+		copy(kept[i:], kept[i+1:])
+		kept = kept[:len(kept)-1]
+		s.sum -= *slot
+	}
+	i, _ := slices.BinarySearch(kept, v)
+	copy(s.sorted[i+1:len(kept)+1], kept[i:])
+	s.sorted[i], *slot = v, v
+	s.sum += v
 	s.n++
 	s.newest = now
 }
 
-// refresh reports whether there is anything recent, and brings the quantiles up to date.
-func (s *samples) refresh(now int64) bool {
-	if s.n == 0 || now-s.newest > windowNS {
-		return false
-	}
-	if s.sumN == s.n || s.sumN > 0 && now-s.fresh < refreshNS {
-		return true
-	}
-	s.count = min(s.n, len(s.ring))
-	copy(s.sorted[:s.count], s.ring[:s.count])
-	slices.Sort(s.sorted[:s.count])
-	var sum int64
-	for _, v := range s.sorted[:s.count] {
-		sum += v
-	}
-	s.meanVal, s.sumN, s.fresh = sum/int64(s.count), s.n, now
-	return true
-}
+func (s *samples) count() int { return min(s.n, len(s.ring)) }
 
-// at is the nearest-rank quantile, as of the last refresh.
+// recent reports whether there is a value of the last ten seconds.
+func (s *samples) recent(now int64) bool { return s.n > 0 && now-s.newest <= windowNS }
+
+func (s *samples) mean() int64 { return s.sum / int64(s.count()) }
+
+// at is the nearest-rank quantile.
 func (s *samples) at(percent int) int64 {
-	rank := (s.count*percent + 99) / 100
+	rank := (s.count()*percent + 99) / 100
 	return s.sorted[max(rank, 1)-1]
 }

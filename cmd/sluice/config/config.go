@@ -13,7 +13,10 @@
 //	}
 package config
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Config is everything that serve can be told. A zero value in Limits and Device means what the model and the machine
 // allow.
@@ -99,7 +102,12 @@ func Default() Config {
 func (c *Config) Shipped() bool { return c.shipped }
 
 // SetPolicies replaces the policies, for the command line. An empty list means none at all.
-func (c *Config) SetPolicies(p []Policy) { c.Policies, c.shipped = p, false }
+func (c *Config) SetPolicies(p []Policy) {
+	c.Policies, c.shipped = p, false
+	for i := range p {
+		c.origins[fmt.Sprintf("policies[%d]", i)] = "--policy"
+	}
+}
 
 // Origin says where the value of a key comes from: "default", "FILE:LINE", "$NAME" or "--flag".
 func (c *Config) Origin(key string) string {

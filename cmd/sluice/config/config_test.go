@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -201,4 +202,25 @@ func FuzzLoad(f *testing.F) {
 			_ = c.Validate()
 		}
 	})
+}
+
+// The example states every default, and nothing that is not one.
+func TestExampleStatesTheDefaults(t *testing.T) {
+	c, err := Load("../../../examples/sluice.yaml", noEnv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../../examples/sluice.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range knownKeys() {
+		if last := key[strings.LastIndexByte(key, '.')+1:]; !strings.Contains(string(text), last+":") {
+			t.Errorf("the example does not show %s", key)
+		}
+	}
+	c.origins = nil
+	if want := Default(); !reflect.DeepEqual(*c, want) {
+		t.Errorf("the example gives\n%+v\nthe defaults are\n%+v", *c, want)
+	}
 }

@@ -1,0 +1,84 @@
+package plugins
+
+import (
+	"context"
+	"log/slog"
+)
+
+// EventKind is what became of a policy.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventActivated   EventKind = "activated"   // a version decides from now on
+	EventRefused     EventKind = "refused"     // a module was not taken
+	EventFault       EventKind = "fault"       // a call failed, and its instance was replaced
+	EventQuarantined EventKind = "quarantined" // too many faults: the version decides no more
+	EventRestored    EventKind = "restored"    // the previous version took a quarantined one's place
+	EventRolledBack  EventKind = "rolled_back"
+	EventRemoved     EventKind = "removed"
+	EventStateLost   EventKind = "state_lost" // a swap could not carry the policy's state over
+	EventSpareFailed EventKind = "spare_failed"
+)
+
+// Event is one thing that became of a policy.
+type Event struct {
+	Kind         EventKind
+	Name, Digest string
+	Hook, Reason string // of a fault
+	Err          error  // why; nil where there is nothing to explain
+	At           int64  // ns on the host's clock; 0 when it happened outside the loop
+}
+
+// notice is what the loop's goroutine has to say, carried to a goroutine that may block.
+type notice struct {
+	event Event
+	guest *version // what follows is a log line of this policy
+	level int32
+	line  string
+}
+
+// tell passes an event on without ever blocking the loop.
+func (h *Host) tell(e Event) { h.notify(notice{event: e}) }
+
+// say is how a guest's log line leaves the loop.
+func (h *Host) say(v *version, level int32, line string) {
+	h.notify(notice{guest: v, level: level, line: line})
+}
+
+func (h *Host) notify(n notice) {
+	if h.opt.Inline {
+		h.deliver(n)
+		return
+	}
+	select {
+	case h.notices <- n:
+	default:
+		h.lost.Add(1)
+	}
+}
+
+// deliver logs a notice and calls OnEvent.
+func (h *Host) deliver(n notice) {
+	if n.guest != nil {
+		level := slog.Level(max(-1, min(n.level, 2)) * 4)
+		h.opt.Log.Log(context.Background(), level, n.line, "policy", n.guest.name, "digest", short(n.guest.digest), "source", "policy")
+		return
+	}
+	e := n.event
+	level := slog.LevelInfo
+	if e.Err != nil {
+		level = slog.LevelWarn
+	}
+	attrs := []any{"policy", e.Name, "digest", e.Digest}
+	if e.Hook != "" {
+		attrs = append(attrs, "hook", e.Hook, "reason", e.Reason)
+	}
+	if e.Err != nil {
+		attrs = append(attrs, "err", e.Err)
+	}
+	h.opt.Log.Log(context.Background(), level, "policy "+string(e.Kind), attrs...)
+	if h.opt.OnEvent != nil {
+		h.opt.OnEvent(e)
+	}
+}

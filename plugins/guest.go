@@ -1,0 +1,137 @@
+package plugins
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// firstClock is what a guest's clocks show while it loads. Not 0: Go's runtime takes that for a broken clock.
+const firstClock = 1
+
+// guest is one instance of a version, ready to be asked. One goroutine at a time owns it.
+type guest struct {
+	v       *version
+	inst    Instance
+	lay     layout
+	call    Call
+	size    [4]byte // State.Size as this guest sees it
+	staging []byte  // rows in the guest's own stride; nil when that is the host's
+	line    guestLog
+	quiet   bool // its lines are kept for errors but not passed on
+}
+
+// newGuest instantiates v's module, reads its descriptor, and configures it. The stage says where it failed. What the
+// guest logs meanwhile is passed on only if it is the first: all instances of a version say the same.
+func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stage, err error) {
+	g = &guest{v: v, quiet: !first}
+	g.line.refill(firstClock)
+	inst, err := v.module.Instantiate(ctx, Env{Now: firstClock, Seed: v.seed, Sink: g})
+	if err != nil {
+		return nil, StageStart, err
+	}
+	g.inst = inst
+	if stage, err = g.load(); err != nil {
+		inst.Close()
+		return nil, stage, err
+	}
+	g.quiet = false
+	return g, "", nil
+}
+
+// load is what follows the start of an instance.
+func (g *guest) load() (Stage, error) {
+	g.call = Call{Entry: EntryMarker, Fuel: g.v.budget.fuel(EntryMarker, 0), Now: firstClock, Seed: g.v.seed}
+	if err := g.inst.Call(&g.call); err != nil {
+		return StageDescriptor, err
+	}
+	lay, err := readLayout(g.inst, uint32(g.call.Ret))
+	if err != nil {
+		return StageDescriptor, err
+	}
+	g.lay = lay
+	state := min(lay.state.Len, abi.StateSize)
+	copy(g.size[:], abi.Bytes(&state))
+	if lay.stride != abi.RowSize && lay.need().rows > 0 {
+		g.staging = make([]byte, lay.stride*abi.MaxRows)
+	}
+	if err := g.configure(); err != nil {
+		return StageConfigure, err
+	}
+	return "", nil
+}
+
+// configure hands the configuration over, empty or not, so that a policy applies its defaults in one place.
+func (g *guest) configure() error {
+	cfg := g.v.configJSON
+	if !g.lay.hooks.Has(abi.HookConfigure) {
+		if len(g.v.config) > 0 {
+			return fmt.Errorf("it takes no configuration, and was given %s", cfg)
+		}
+		return nil
+	}
+	if len(cfg) > int(g.lay.config.Len) {
+		return fmt.Errorf("the configuration is %d bytes and config_cap is %d: shorten it", len(cfg), g.lay.config.Len)
+	}
+	c := g.prepare(EntryConfigure, len(cfg), firstClock, g.v.seed)
+	c.In[0] = Segment{g.lay.config.Ptr, cfg}
+	err := g.inst.Call(c)
+	c.In[0] = Segment{}
+	if err != nil {
+		return err
+	}
+	if c.Ret != 0 {
+		if said := g.line.text(); said != "" {
+			return fmt.Errorf("it refused %s: %s", cfg, said)
+		}
+		return fmt.Errorf("it refused %s with code %d and logged no reason", cfg, c.Ret)
+	}
+	return nil
+}
+
+// prepare readies the call for an entry without any input or output.
+func (g *guest) prepare(e Entry, n int, now int64, seed uint64) *Call {
+	c := &g.call
+	c.Entry, c.Arg, c.Fuel = e, uint32(n), g.v.budget.fuel(e, n)
+	c.Now, c.Seed = max(now, firstClock), seed
+	c.Out = Region{}
+	return c
+}
+
+// hook asks one of the hooks that see the state. data is the rows or events, n their number, out the size of the answer.
+func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) error {
+	c := g.prepare(e, n, st.NowNS, st.RngSeed+uint64(e)*0x9e3779b97f4a7c15)
+	g.line.refill(c.Now)
+	c.Out = Region{g.lay.out.Ptr, out}
+	c.In[0] = Segment{g.lay.state.Ptr, abi.Bytes(st)[:min(g.lay.state.Len, abi.StateSize)]}
+	c.In[1] = Segment{g.lay.state.Ptr, g.size[:]}
+	switch {
+	case e == EntryEvents:
+		c.In[2] = Segment{g.lay.event.Ptr, data}
+	case len(data) > 0:
+		c.In[2] = Segment{g.lay.rows.Ptr, g.strided(data, n)}
+	}
+	err := g.inst.Call(c)
+	c.In = [3]Segment{} // keep nothing of the caller's
+	return err
+}
+
+// strided lays rows out as the guest knows them: shorter by what it does not know, or padded with zeros.
+func (g *guest) strided(rows []byte, n int) []byte {
+	if g.staging == nil {
+		return rows
+	}
+	stride := int(g.lay.stride)
+	known := min(stride, abi.RowSize)
+	for i := range n {
+		copy(g.staging[i*stride:], rows[i*abi.RowSize:i*abi.RowSize+known])
+	}
+	return g.staging[:n*stride]
+}
+
+func (g *guest) close() {
+	if g != nil {
+		g.inst.Close()
+	}
+}

@@ -1,0 +1,99 @@
+package plugins
+
+import "maps"
+
+// State says whether a policy decides.
+type State string
+
+// The states.
+const (
+	StateActive      State = "active"
+	StateQuarantined State = "quarantined" // the native default decides in its place
+)
+
+// PolicyInfo describes a policy for people and metrics. Its counters begin with the version.
+type PolicyInfo struct {
+	Name        string            `json:"name"`
+	Digest      string            `json:"digest"` // sha256 of the module, hex
+	Config      map[string]string `json:"config"`
+	Hooks       []string          `json:"hooks"`
+	Version     int               `json:"version"`                   // counts the versions of this name since the host began
+	ActiveSince int64             `json:"active_since_ns,omitempty"` // on the host's clock; 0 = it does not decide
+	Previous    string            `json:"previous,omitempty"`        // digest of what a rollback would activate
+	State       State             `json:"state"`
+
+	Calls    []HookInfo       `json:"calls"` // one for each of Hooks
+	Replaced uint64           `json:"instances_replaced"`
+	BadCalls uint64           `json:"bad_host_calls"` // calls into the host with a pointer outside of memory
+	LogLines uint64           `json:"log_lines"`
+	LogLost  uint64           `json:"log_lines_dropped"` // over the rate
+	LogCut   uint64           `json:"log_lines_truncated"`
+	Metrics  map[uint32]int64 `json:"metrics,omitempty"` // that the policy published
+}
+
+// HookInfo is what happened at one hook.
+type HookInfo struct {
+	Hook      string            `json:"hook"`
+	Calls     uint64            `json:"calls"`
+	Abstains  uint64            `json:"abstains"`
+	Fallbacks map[string]uint64 `json:"fallbacks"` // by reason, all of FaultNames
+	LastFuel  uint64            `json:"last_fuel"`
+	MaxFuel   uint64            `json:"max_fuel"`
+}
+
+// List describes the policies in force in chain order, with those that are quarantined in their place.
+func (h *Host) List() []PolicyInfo {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]PolicyInfo, 0, len(h.slots))
+	for _, s := range h.slots {
+		v := s.active
+		if v == nil {
+			v = s.fallen
+		}
+		previous := ""
+		if s.previous != nil {
+			previous = s.previous.digest
+		}
+		all = append(all, v.info(previous))
+	}
+	return all
+}
+
+func (v *version) info(previous string) PolicyInfo {
+	s := &v.stats
+	i := PolicyInfo{
+		Name: v.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), Version: v.number,
+		ActiveSince: v.activeSince.Load(), Previous: previous, State: StateActive,
+		Replaced: s.replaced.Load(), BadCalls: s.badCalls.Load(), LogLines: s.logLines.Load(),
+		LogLost: s.logLost.Load(), LogCut: s.badLines.Load(),
+	}
+	if v.quarantined.Load() {
+		i.State = StateQuarantined
+	}
+	for _, n := range hookNames {
+		if v.hooks.Has(n.hook) {
+			i.Calls = append(i.Calls, s.hook[hookIndex(n.hook)].info(n.name))
+		}
+	}
+	for id := range uint32(Metrics) {
+		if s.published.Load()&(1<<id) != 0 {
+			if i.Metrics == nil {
+				i.Metrics = map[uint32]int64{}
+			}
+			i.Metrics[id] = s.metrics[id].Load()
+		}
+	}
+	return i
+}
+
+func (h *hookStats) info(name string) HookInfo {
+	i := HookInfo{
+		Hook: name, Calls: h.calls.Load(), Abstains: h.abstains.Load(), LastFuel: h.lastFuel.Load(), MaxFuel: h.maxFuel.Load(),
+		Fallbacks: map[string]uint64{},
+	}
+	for f := range faults {
+		i.Fallbacks[f.String()] = h.fallbacks[f].Load()
+	}
+	return i
+}

@@ -1,0 +1,157 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+)
+
+// keep is the host's own goroutine: it does what the loop must not wait for.
+func (h *Host) keep() {
+	for {
+		select {
+		case <-h.stop:
+			return
+		case n := <-h.notices:
+			h.deliver(n)
+		case <-h.wake:
+			h.bury()
+			h.refill()
+		}
+	}
+}
+
+// poke wakes the keeper.
+func (h *Host) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default: // it is already on its way
+	}
+}
+
+// discard hands something to be freed to the keeper; inline it is freed now.
+func (h *Host) discard(free func()) {
+	if h.opt.Inline {
+		free()
+		return
+	}
+	h.mu.Lock()
+	h.dead = append(h.dead, free)
+	h.mu.Unlock()
+	h.poke()
+}
+
+// bury frees what was discarded.
+func (h *Host) bury() {
+	h.mu.Lock()
+	dead := h.dead
+	h.dead = nil
+	h.mu.Unlock()
+	for _, free := range dead {
+		free()
+	}
+}
+
+// refill gives every active version a spare. Only the keeper frees versions, so none is freed meanwhile.
+func (h *Host) refill() {
+	for _, v := range h.active() {
+		if v.quarantined.Load() || v.spare.Load() != nil {
+			continue
+		}
+		g, _, err := newGuest(context.Background(), v, false)
+		if err != nil {
+			h.tell(Event{Kind: EventSpareFailed, Name: v.name, Digest: v.digest, Err: err})
+			continue
+		}
+		if !v.spare.CompareAndSwap(nil, g) {
+			g.close()
+		}
+	}
+}
+
+// active lists the versions in force.
+func (h *Host) active() []*version {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return versions(h.slots)
+}
+
+func versions(slots []slot) []*version {
+	var all []*version
+	for _, s := range slots {
+		if s.active != nil {
+			all = append(all, s.active)
+		}
+	}
+	return all
+}
+
+func (h *Host) drainNotices() {
+	for {
+		select {
+		case n := <-h.notices:
+			h.deliver(n)
+		default:
+			return
+		}
+	}
+}
+
+// fault counts a failed call, replaces the instance, and quarantines the version after too many. It is called by the
+// loop's goroutine, for versions in force.
+func (h *Host) fault(v *version, e Entry, why Fault, err error, now int64) {
+	v.stats.fellBack(e, why)
+	if why == FaultNoInstance {
+		if h.opt.Inline && !v.quarantined.Load() {
+			h.replace(v, now)
+		}
+		h.poke()
+		return
+	}
+	h.tell(Event{Kind: EventFault, Name: v.name, Digest: v.digest, Hook: e.hookName(), Reason: why.String(), Err: err, At: now})
+	if !v.recent.add(now, h.opt.FaultWindow) {
+		h.replace(v, now)
+		return
+	}
+	h.discard(v.cur.close)
+	v.cur = nil
+	h.quarantine(v, now, err)
+}
+
+// replace throws the instance in use away: after a trap its stack pointer is not restored, and using it again would
+// corrupt its data silently. The spare takes over; without one the version answers with the native default for a while.
+func (h *Host) replace(v *version, now int64) {
+	v.stats.replaced.Add(1)
+	h.discard(v.cur.close)
+	v.cur = nil
+	if !h.opt.Inline {
+		v.takeSpare()
+		h.poke()
+		return
+	}
+	g, _, err := newGuest(context.Background(), v, false)
+	if err != nil {
+		h.tell(Event{Kind: EventSpareFailed, Name: v.name, Digest: v.digest, Err: err, At: now})
+		return
+	}
+	v.cur = g
+}
+
+// quarantine takes a version out of service. Until the set changes, its hooks get the native default.
+func (h *Host) quarantine(v *version, now int64, err error) {
+	v.quarantined.Store(true)
+	h.tell(Event{Kind: EventQuarantined, Name: v.name, Digest: v.digest, Err: err, At: now})
+	if h.opt.Inline {
+		h.demote(v)
+		return
+	}
+	h.tasks.Go(func() { h.demote(v) })
+}
+
+// trapFault tells an exhausted budget from all else.
+func trapFault(err error) Fault {
+	var t *Trap
+	if errors.As(err, &t) && t.OutOfFuel {
+		return FaultOutOfFuel
+	}
+	return FaultTrap
+}

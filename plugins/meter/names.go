@@ -1,0 +1,53 @@
+package meter
+
+import "unicode/utf8"
+
+// functionNamesID is the only part of the name section that is kept.
+const functionNamesID = 1
+
+// custom reads a custom section: dropped, unless it is the first name section.
+func (d *decoder) custom(r *reader) {
+	if r.name() == "name" && d.names == nil && !r.failed() {
+		d.names = &reader{buf: r.buf, pos: r.pos, end: r.end, function: -1}
+	}
+}
+
+// functionNames gives a name section with the functions' names, for the runtime's stack traces, or nil where the original
+// has none that are well formed: names never make a module invalid.
+func (d *decoder) functionNames() []byte {
+	r := d.names
+	if r == nil {
+		return nil
+	}
+	for r.remaining() > 0 {
+		id := r.byte()
+		s := r.sub(r.u32())
+		if r.failed() {
+			return nil
+		}
+		if id == functionNamesID {
+			p := appendName(nil, "name")
+			content := s.buf[s.pos:s.end]
+			if !d.validNames(s) {
+				return nil
+			}
+			return appendSized(append(p, functionNamesID), content)
+		}
+	}
+	return nil
+}
+
+// validNames reports whether the functions named exist, each once and in order.
+func (d *decoder) validNames(r *reader) bool {
+	last := -1
+	for range r.count(len(d.functions), "names") {
+		i := int(r.index(len(d.functions), "function"))
+		b := r.bytes(r.u32())
+		if r.failed() || i <= last || !utf8.Valid(b) {
+			return false
+		}
+		last = i
+	}
+	r.done("names")
+	return !r.failed()
+}

@@ -1,0 +1,71 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+)
+
+// Options configure a Host. The zero value is usable.
+type Options struct {
+	Log *slog.Logger // what policies say and what becomes of them; nil discards it
+
+	MaxBytes int               // of one module; 0 = 16 MiB
+	Budget   Budget            // what one policy may use; zero fields are DefaultBudget's
+	Budgets  map[string]Budget // by policy name, over Budget
+
+	FaultLimit  int   // so many faults ...
+	FaultWindow int64 // ... within so many ns of the host's clock quarantine a policy; 0 = 5 within 10 s
+
+	// OnEvent hears of what becomes of policies. It runs on a goroutine of the host's own and must not call the host's
+	// changing methods. It is not told of events that come faster than it returns.
+	OnEvent func(Event)
+	// OnStaged is called when a change waits for the loop's next Swap, so that a loop that waits for work can call it.
+	OnStaged func()
+	// Inline does everything on the goroutines that call the host, and an instance is replaced before the call that broke
+	// it returns. A replay needs that: with a goroutine beside it, what the next call meets would depend on the machine.
+	// The host's changing methods may then only be called by the goroutine that calls Swap.
+	Inline bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 16 << 20
+	}
+	if o.FaultLimit <= 0 {
+		o.FaultLimit = 5
+	}
+	if o.FaultWindow <= 0 {
+		o.FaultWindow = 10_000_000_000
+	}
+	o.Budget = o.Budget.or(DefaultBudget)
+	return o
+}
+
+// Policy is what SetAll loads: a module under a name that is unique in the set.
+type Policy struct {
+	Name   string
+	Wasm   []byte
+	Config map[string]string
+}
+
+// Errors of a Host's methods, beside RefusedError.
+var (
+	ErrUnknown = errors.New("no policy of that name")
+	ErrClosed  = errors.New("the policy host is closed")
+)
+
+// checkName says whether a name can stand in a metric, a path and a command line.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= 64 && name != nativeName
+	for _, c := range name {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
+	}
+	if !ok {
+		return fmt.Errorf("policy name %q: use 1 to 64 letters, digits, dots, dashes and underscores, and not %q", name, nativeName)
+	}
+	return nil
+}
