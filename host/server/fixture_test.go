@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/host/server"
 	"github.com/sluice-dev/sluice/host/trace"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // The HTTP library's pool sleeps for ten seconds before it notices that it was stopped, and its clock is never stopped.
@@ -61,11 +63,14 @@ func start(t testing.TB, o options) *fixture {
 	if o.sim.MaxSeqs == 0 {
 		o.sim.MaxSeqs = 4
 	}
-	o.sim.KVTokens, o.sim.MaxBatchTokens, o.sim.ContextTokens = 2048, 64, simContext
+	if o.sim.ContextTokens == 0 {
+		o.sim.ContextTokens = simContext
+	}
+	o.sim.KVTokens, o.sim.MaxBatchTokens = 2048, 64
 	f := &fixture{logs: &lines{}}
 	dev := sim.Open(profile, o.sim)
 	ec := engine.Config{
-		Device: dev, Tokenizer: sim.Tokenizer{}, Sched: sched.DefaultConfig(o.sim.MaxSeqs, 64, simContext, 2048),
+		Device: dev, Tokenizer: sim.Tokenizer{}, Sched: sched.DefaultConfig(o.sim.MaxSeqs, 64, o.sim.ContextTokens, 2048),
 		Classes: server.DefaultClasses(), Record: f.record, Log: slog.New(slog.NewTextHandler(f.logs, nil)),
 	}
 	if o.engine != nil {
@@ -163,11 +168,33 @@ func (f *fixture) get(t testing.TB, path string) (*http.Response, []byte) {
 // dial sends a request by hand and returns the connection with a reader of what comes back.
 func (f *fixture) dial(t testing.TB, path, body string, headers ...string) (*net.TCPConn, *bufio.Reader) {
 	t.Helper()
-	c, err := net.Dial("tcp", f.addr)
+	c := f.connect(t, 0)
+	f.write(t, c, path, body, headers...)
+	return c, bufio.NewReader(c)
+}
+
+// connect opens a connection that reads no more than a few of its buffer's bytes ahead; 0 = the system's default.
+func (f *fixture) connect(t testing.TB, buffer int) *net.TCPConn {
+	t.Helper()
+	d := net.Dialer{Control: func(_, _ string, rc syscall.RawConn) (err error) {
+		if buffer > 0 {
+			_ = rc.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer) })
+		}
+		return err
+	}}
+	c, err := d.Dial("tcp", f.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c.(*net.TCPConn)
+}
+
+func (f *fixture) write(t testing.TB, c net.Conn, path, body string, headers ...string) {
+	t.Helper()
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n", path, len(body))
 	for i := 0; i < len(headers); i += 2 {
@@ -177,10 +204,6 @@ func (f *fixture) dial(t testing.TB, path, body string, headers ...string) (*net
 	if _, err := c.Write(head.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return c.(*net.TCPConn), bufio.NewReader(c)
 }
 
 // snapshot is the engine's state.
