@@ -91,7 +91,7 @@ type Verdict struct {
 	Status     int        // 400, 429, 503 or 529 for a rejection
 	Reason     abi.Reason // why
 	RetryAfter int64      // ns; 0 = waiting cannot help
-	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining"; "" = a policy or TTL
+	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "preemptions"; "" = a policy or TTL
 }
 
 // Batch is one device step.
@@ -101,6 +101,8 @@ type Batch struct {
 	Tokens int     // tokens of all rows without drafts
 	Vacate []int   // places whose KV must be dropped before the step
 	Spec   SpecCfg // how to draft
+
+	started int64 // when it was planned
 }
 
 // SpecCfg is the speculation plan of one step after clamping.

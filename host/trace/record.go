@@ -20,6 +20,7 @@ type Record struct {
 	OutputTokens int    `json:"output_tokens"`
 	Attempt      int    `json:"attempt,omitempty"`
 	TTL          int64  `json:"ttl_ns,omitempty"`
+	Imported     string `json:"imported,omitempty"` // the foreign format it comes from: arrival and lengths only, nothing was measured
 
 	Outcome    string `json:"outcome"`
 	Status     int    `json:"status"` // HTTP

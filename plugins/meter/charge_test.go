@@ -54,6 +54,14 @@ func TestCharges(t *testing.T) {
 				fn(noLocals, 0x10, 0, rep(3, 0x1a), opBlock, 0, three, 0x0c, 0, opEnd, rep(3, 0x1a), rep(100, 0x01)),
 				// call 3 + drop 3 + block 3 + const 3 + br 3 + end 1 + drop 3 + nop 100 + end 1
 			)), 110 + 120},
+		{"a block counts its parameters or results, a branch to a loop its parameters", module(
+			section(secType, void, funcType(types(V128, V128, V128), vec())), section(secFunction, u32(0)),
+			section(secExport, export("run", KindFunction, 0)),
+			section(secCode, fn(oneI32, rep(100, 0x01),
+				three, opBlock, 1, rep(3, 0x1a), opEnd, // const 3 + block 3 + drop 3 + end 1
+				three, opLoop, 1, opLocalGet, 0, opIf, blockEmpty, 0x0f, opEnd, i32c(1), 0x21, 0, 0x0c, 0, opEnd,
+				// const 3 + loop 3 + the loop's pass of get, if, return, end, const, set, br 3, end = 10
+			))), 100 + 10 + 6 + 10 + 1 + 1 + 2*10},
 		{"memory.fill by bytes", withMemory(memoryOp(6400, miscMemoryFill, 0)), 64 + 100},
 		{"memory.fill of less than 64 bytes", withMemory(memoryOp(63, miscMemoryFill, 0)), 64},
 		{"memory.copy by bytes", withMemory(memoryOp(6400, miscMemoryCopy, 0, 0)), 64 + 100},

@@ -42,6 +42,9 @@ func (d *decoder) codeSection(r *reader) {
 		}
 		s.function = d.importedFuncs + i
 		p = d.function(s, p)
+		if len(p) > 2*d.lim.MaxBytes {
+			s.fail(ErrLimit, s.pos, "more than %d bytes of code with the charges", 2*d.lim.MaxBytes)
+		}
 		if r.err = s.err; r.failed() {
 			return
 		}

@@ -4,7 +4,7 @@ import "fmt"
 
 // Limits bound what a module may ask of the host before it runs. Start from DefaultLimits: a zero field allows nothing.
 type Limits struct {
-	MaxBytes         int // the binary as given; the rewritten one is at most some 7 times longer, and usually 1.1 times
+	MaxBytes         int // the binary as given; the rewritten code may have twice as many, and usually has 1.05 times the original's
 	MaxTypes         int // function types
 	MaxParams        int // parameters, and results, of one type
 	MaxImports       int
@@ -44,7 +44,7 @@ func DefaultLimits() Limits {
 		MaxTableElements: 1 << 16,
 		MaxGlobals:       1 << 12,
 		MaxExports:       1 << 12,
-		MaxSegments:      1 << 16,
+		MaxSegments:      1 << 18, // Go's linker makes one of every few words of data
 		MaxLocals:        10_000,
 		MaxModuleLocals:  1 << 22,
 		MaxNesting:       1 << 14,

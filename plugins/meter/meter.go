@@ -46,9 +46,10 @@ var (
 )
 
 func (d *decoder) header(r *reader) {
-	if !bytes.Equal(r.bytes(4), magic) {
+	if !bytes.HasPrefix(r.buf, magic) {
 		r.malformed(0, "not a WebAssembly binary: it does not start with \\0asm")
 	}
+	r.bytes(4)
 	if v := r.bytes(4); r.err == nil && !bytes.Equal(v, version) {
 		r.unsupported(4, "version or layer %x: only core modules of version 1, no components", v)
 	}

@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,12 +52,16 @@ func TestNoWayToTheCounter(t *testing.T) {
 		"block type that is not there": plain(noLocals, opBlock, 1, opEnd),
 		"code behind the body's end":   plain(noLocals, opEnd, refuel, 0),
 	}
+	reasons := []string{"does not exist: there are", "belongs to the fuel counter", "in a padded encoding", "after its end"}
 	for name, wasm := range cases {
 		t.Run(name, func(t *testing.T) {
 			m, err := Rewrite(wasm, testLimits())
 			var e *Error
 			if m != nil || !errors.As(err, &e) {
 				t.Fatalf("accepted: %v", err)
+			}
+			if !slices.ContainsFunc(reasons, func(s string) bool { return strings.Contains(e.Detail, s) }) {
+				t.Errorf("refused for another reason: %v", err)
 			}
 			if e.Offset <= 0 || e.Offset > len(wasm) {
 				t.Errorf("offset %d in %d bytes: %v", e.Offset, len(wasm), err)
@@ -192,6 +197,7 @@ func TestLimitsAreKept(t *testing.T) {
 		set  func(*Limits)
 	}{
 		"bytes":          {big, func(l *Limits) { l.MaxBytes = 1000 }},
+		"rewritten":      {plain(noLocals, rep(300, opLoop, blockEmpty, opEnd)), func(l *Limits) { l.MaxBytes = 1000 }},
 		"types":          {big, func(l *Limits) { l.MaxTypes = 0 }},
 		"functions":      {big, func(l *Limits) { l.MaxFunctions = 0 }},
 		"exports":        {big, func(l *Limits) { l.MaxExports = 0 }},

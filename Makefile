@@ -1,0 +1,57 @@
+# make run serves the default model with the shipped policies; make test is what CI runs.
+# Everything that either needs is installed by make setup, which is quick when nothing is missing.
+
+GO ?= go
+BIN := bin/sluice
+LISTEN ?= 127.0.0.1:8080
+ADMIN ?= 127.0.0.1:9090
+POLICIES := queue-age class-priority tpot-cap spec-off
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+
+.PHONY: run test setup build policies generate check fmt fuzz bench clean FORCE
+
+run: build setup ## serve SmolLM2-135M with the four shipped policies
+	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
+
+build: $(BIN) ## bin/sluice
+
+$(BIN): FORCE
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/sluice
+
+setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
+	@scripts/setup.sh $(SETUP_FLAGS)
+
+test: SETUP_FLAGS := --with-clients
+test: build setup check ## everything that must hold at every commit
+	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./...
+	$(GO) test -race -timeout 20m ./host/... ./plugins/... ./gpu/sim/...
+
+check: ## formatting, vet, and that nothing generated is stale
+	@test -z "$$(gofmt -l .)" || { echo "not formatted (run make fmt):"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run ./plugins/abi/gen --check
+
+generate: ## write what follows from plugins/abi/abi.yaml
+	$(GO) run ./plugins/abi/gen
+
+policies: ## build the shipped policies' .wasm
+	@for p in $(POLICIES); do \
+	  GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -buildvcs=false -buildmode=c-shared -ldflags='-s -w' -o policies/$$p/$$p.wasm ./policies/$$p || exit 1; done
+
+fmt:
+	gofmt -w .
+
+fuzz: ## a minute for every fuzz target
+	@for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg || exit 1; done; done
+
+bench: build setup ## the figures of docs/BENCHMARKS.md
+	bench/run.sh
+
+clean:
+	rm -rf bin
+
+help:
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/host/admin"
+	"github.com/spf13/cobra"
+)
+
+const defaultAdmin = "http://127.0.0.1:9090"
+
+// client talks to the admin API of a running server.
+type client struct {
+	base  string
+	token string
+	http  http.Client
+}
+
+func adminFlag(cmd *cobra.Command, v *string) {
+	cmd.PersistentFlags().StringVar(v, "admin", "", "URL of the server's admin API (default $SLUICE_ADMIN, else "+defaultAdmin+")")
+}
+
+// newClient reads the address from the flag, else SLUICE_ADMIN, else the default, and the token from the environment.
+func newClient(t terminal, addr string) (*client, error) {
+	addr = orDefault(orDefault(addr, t.getenv("SLUICE_ADMIN")), defaultAdmin)
+	if !strings.Contains(addr, "://") {
+		addr = "http://" + addr
+	}
+	u, err := url.Parse(addr)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, usageErrorf("admin address %q must be like %s", addr, defaultAdmin)
+	}
+	token, err := admin.ReadToken(t.getenv("SLUICE_ADMIN_TOKEN_FILE"), t.env)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	c := &client{base: u.Scheme + "://" + u.Host, token: token}
+	c.http.Transport = &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		ResponseHeaderTimeout: 2 * time.Minute, // a large policy takes a while to compile
+	}
+	return c, nil
+}
+
+// do sends one request. An answer that is not a success is returned as an error. The caller closes the body.
+func (c *client) do(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("build request: %w", err)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode/100 != 2 {
+		defer resp.Body.Close()
+		return nil, c.refused(resp)
+	}
+	return resp, nil
+}
+
+// get decodes the JSON of one request.
+func (c *client) json(ctx context.Context, method, path string, query url.Values, body []byte, into any) error {
+	resp, err := c.do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+	}
+	return nil
+}
+
+func (c *client) unreachable(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // without the method and the URL, which the message has
+	}
+	return fmt.Errorf("cannot reach the admin API at %s: %w; is `sluice serve` running there? --admin or SLUICE_ADMIN names another address", c.base, err)
+}
+
+// refused turns an answer into an error. What is wrong with the request is the caller's input; the rest is a failure.
+func (c *client) refused(resp *http.Response) error {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return c.unreachable(err)
+	}
+	p := &admin.Problem{Title: resp.Status}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != admin.ProblemType || json.Unmarshal(data, p) != nil {
+		return fmt.Errorf("%s answered %s: it does not look like the admin API of Sluice", c.base, resp.Status)
+	}
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return usageError{p}
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s wants a token: set SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE (%w)", c.base, p)
+	}
+	return p
+}

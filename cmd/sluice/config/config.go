@@ -1,0 +1,118 @@
+// Package config is what `sluice serve` can be told: the file, the environment and the flags, in one struct.
+//
+// It is not the configuration of a policy (that is the policy's own, handed through as text) and opens nothing: paths and
+// addresses are checked for their form, not for what is behind them.
+//
+// A value on the command line wins over the environment, the environment over the file, the file over the default. Every
+// key of the file has an environment variable: SLUICE_ and the key in upper case, sections joined by "_" (limits.max_seqs
+// is SLUICE_LIMITS_MAX_SEQS). SLUICE_ADMIN stands for admin.listen. policies and classes have none.
+//
+//	cfg, err := config.Load("sluice.yaml", os.LookupEnv, map[string]string{"listen": "127.0.0.1:0"})
+//	if err != nil {
+//		return err // says which file, line and key
+//	}
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is everything that serve can be told. A zero value in Limits and Device means what the model and the machine
+// allow.
+type Config struct {
+	Model    string   `yaml:"model"`     // GGUF file; "" = the one that set-up installed
+	LlamaLib string   `yaml:"llama_lib"` // folder of the llama.cpp libraries; "" = the one that set-up installed
+	Device   string   `yaml:"device"`    // "" or "auto", "cpu", or a device that the libraries offer
+	Listen   string   `yaml:"listen"`    // host:port of the OpenAI API
+	Admin    Admin    `yaml:"admin"`
+	Data     string   `yaml:"data"` // folder of the stored traces
+	Policies []Policy `yaml:"policies"`
+	Classes  []Class  `yaml:"classes"` // the first is the default class
+	Limits   Limits   `yaml:"limits"`
+	Compute  Compute  `yaml:"compute"`
+	Log      Log      `yaml:"log"`
+
+	shipped bool // policies was not set: the shipped ones apply
+	origins map[string]string
+}
+
+// Admin is the second listener.
+type Admin struct {
+	Listen    string `yaml:"listen"`
+	TokenFile string `yaml:"token_file"` // the token's file; SLUICE_ADMIN_TOKEN holds the token itself
+}
+
+// Policy is one policy to load at start, in the order of the chain.
+type Policy struct {
+	Name string            `yaml:"name"` // "" = the file's name without .wasm
+	File string            `yaml:"file"`
+	Set  map[string]string `yaml:"set"`
+}
+
+// Class is one class of requests with its objectives. 0 means the default objective.
+type Class struct {
+	Name   string   `yaml:"name"`
+	TTFT   Duration `yaml:"ttft"`
+	TPOT   Duration `yaml:"tpot"`
+	MaxGap Duration `yaml:"max_gap"`
+}
+
+// Limits are the host's hard limits: no policy goes beyond them. 0 = derived from the device.
+type Limits struct {
+	MaxSeqs          int      `yaml:"max_seqs"`           // requests in the batch
+	MaxBatchTokens   int      `yaml:"max_batch_tokens"`   // tokens in a step
+	ContextTokens    int      `yaml:"context_tokens"`     // of one request, prompt and output
+	KVTokens         int      `yaml:"kv_tokens"`          // of all requests together
+	ChunkTokens      int      `yaml:"chunk_tokens"`       // prompt tokens in a step in which something decodes
+	MaxDraft         int      `yaml:"max_draft"`          // draft tokens a row; -1 = no drafter
+	MaxWaiting       int      `yaml:"max_waiting"`        // requests in the queue
+	MaxWaitingTokens int      `yaml:"max_waiting_tokens"` // their prompt tokens
+	BodyBytes        int      `yaml:"body_bytes"`         // of one request
+	DrainTimeout     Duration `yaml:"drain_timeout"`      // how long running requests may go on after Ctrl-C
+}
+
+// Compute is how the device works.
+type Compute struct {
+	Threads int    `yaml:"threads"` // 0 = one for each core
+	KV      string `yaml:"kv"`      // "unified" or "split"
+}
+
+// Log is what goes to standard error.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // auto, text, json
+}
+
+// Default is the configuration without a file, environment or flags.
+func Default() Config {
+	return Config{
+		Device:  "auto",
+		Listen:  "127.0.0.1:8080",
+		Admin:   Admin{Listen: "127.0.0.1:9090"},
+		Classes: []Class{{Name: "interactive"}, {Name: "batch"}},
+		Limits:  Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Compute: Compute{KV: "unified"},
+		Log:     Log{Level: "info", Format: "auto"},
+		shipped: true,
+	}
+}
+
+// Shipped tells whether the policies that ship with the binary are to be loaded, because none were named.
+func (c *Config) Shipped() bool { return c.shipped }
+
+// SetPolicies replaces the policies, for the command line. An empty list means none at all.
+func (c *Config) SetPolicies(p []Policy) {
+	c.Policies, c.shipped = p, false
+	for i := range p {
+		c.origins[fmt.Sprintf("policies[%d]", i)] = "--policy"
+	}
+}
+
+// Origin says where the value of a key comes from: "default", "FILE:LINE", "$NAME" or "--flag".
+func (c *Config) Origin(key string) string {
+	if o, ok := c.origins[key]; ok {
+		return o
+	}
+	return "default"
+}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// settingRE finds where the settings of FILE:key=value,... begin. A file's name may contain colons.
+var settingRE = regexp.MustCompile(`:[A-Za-z_][A-Za-z0-9_.-]*=`)
+
+// ParsePolicy reads the command line's form of a policy: FILE, or FILE:key=value,key=value.
+func ParsePolicy(text string) (Policy, error) {
+	file, settings := text, ""
+	if at := settingRE.FindStringIndex(text); at != nil {
+		file, settings = text[:at[0]], text[at[0]+1:]
+	}
+	if file == "" {
+		return Policy{}, fmt.Errorf("policy %q names no file; write FILE or FILE:key=value,key=value", text)
+	}
+	p := Policy{Name: NameOf(file), File: file}
+	if settings == "" {
+		return p, nil
+	}
+	set, err := ParseSettings(strings.Split(settings, ","))
+	if err != nil {
+		return Policy{}, fmt.Errorf("policy %q: %w", text, err)
+	}
+	p.Set = set
+	return p, nil
+}
+
+// ParseSettings reads key=value pairs.
+func ParseSettings(pairs []string) (map[string]string, error) {
+	set := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok || k == "" {
+			return nil, fmt.Errorf("setting %q is not key=value", pair)
+		}
+		if _, twice := set[k]; twice {
+			return nil, fmt.Errorf("setting %q is given twice", k)
+		}
+		set[k] = v
+	}
+	return set, nil
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// Validate reports the first value that cannot work, with where it was set.
+func (c *Config) Validate() error {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail is an error about one key.
+func (c *Config) fail(key, format string, args ...any) error {
+	return fmt.Errorf("%s: %s %s", c.Origin(key), key, fmt.Sprintf(format, args...))
+}
+
+func (c *Config) checkAddresses() error {
+	// The client commands take a URL in the same variable, so the listener accepts one too.
+	c.Admin.Listen = strings.TrimSuffix(strings.TrimPrefix(c.Admin.Listen, "http://"), "/")
+	for _, a := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}} {
+		_, port, err := net.SplitHostPort(a.addr)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return c.fail(a.key, "must be HOST:PORT, like 127.0.0.1:8080, but is %q", a.addr)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkWords() error {
+	for _, w := range []struct {
+		key, v string
+		among  []string
+	}{
+		{"compute.kv", c.Compute.KV, []string{"unified", "split"}},
+		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
+	} {
+		if !slices.Contains(w.among, w.v) {
+			return c.fail(w.key, "must be one of %s, but is %q", strings.Join(w.among, ", "), w.v)
+		}
+	}
+	var level slog.Level
+	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
+		return c.fail("log.level", "must be one of debug, info, warn, error, but is %q", c.Log.Level)
+	}
+	return nil
+}
+
+func (c *Config) checkNumbers() error {
+	l := &c.Limits
+	for _, n := range []struct {
+		key       string
+		v, lo, hi int
+	}{
+		{"limits.max_seqs", l.MaxSeqs, 0, abi.MaxRows},
+		{"limits.max_batch_tokens", l.MaxBatchTokens, 0, 1 << 20},
+		{"limits.context_tokens", l.ContextTokens, 0, 1 << 24},
+		{"limits.kv_tokens", l.KVTokens, 0, 1 << 28},
+		{"limits.chunk_tokens", l.ChunkTokens, 0, 1 << 20},
+		{"limits.max_draft", l.MaxDraft, -1, abi.MaxDraft},
+		{"limits.max_waiting", l.MaxWaiting, 0, 1 << 20},
+		{"limits.max_waiting_tokens", l.MaxWaitingTokens, 0, 1 << 30},
+		{"limits.body_bytes", l.BodyBytes, 1 << 10, 1 << 30},
+		{"compute.threads", c.Compute.Threads, 0, 1024},
+	} {
+		if n.v < n.lo || n.v > n.hi {
+			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
+		}
+	}
+	if l.DrainTimeout < 0 {
+		return c.fail("limits.drain_timeout", "must not be negative, but is %s", l.DrainTimeout)
+	}
+	return nil
+}
+
+var wordRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+func (c *Config) checkClasses() error {
+	if n := len(c.Classes); n < 1 || n > abi.Classes {
+		return c.fail("classes", "must name 1 to %d classes, but names %d", abi.Classes, n)
+	}
+	seen := map[string]bool{}
+	for i, class := range c.Classes {
+		key := fmt.Sprintf("classes[%d]", i)
+		switch {
+		case !wordRE.MatchString(class.Name):
+			return c.fail(key, "needs a name of letters, digits, _ . and -, but has %q", class.Name)
+		case seen[class.Name]:
+			return c.fail(key, "repeats the name %q", class.Name)
+		case class.TTFT < 0 || class.TPOT < 0 || class.MaxGap < 0:
+			return c.fail(key, "has a negative objective")
+		}
+		seen[class.Name] = true
+	}
+	return nil
+}
+
+func (c *Config) checkPolicies() error {
+	seen := map[string]bool{}
+	for i := range c.Policies {
+		p := &c.Policies[i]
+		key := fmt.Sprintf("policies[%d]", i)
+		if p.File == "" {
+			return c.fail(key, "needs a file")
+		}
+		if p.Name == "" {
+			p.Name = NameOf(p.File)
+		}
+		switch {
+		case !wordRE.MatchString(p.Name):
+			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q", p.File, p.Name)
+		case seen[p.Name]:
+			return c.fail(key, "repeats the name %q", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+// NameOf is the name that a policy has by its file: queue-age for lib/queue-age.wasm.
+func NameOf(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), ".wasm")
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/gpu/sim"
+)
+
+// openDevice opens what computes. The engine closes it; without an engine it is closed with the rest.
+func (p *parts) openDevice() error {
+	p.closers.push(func() error {
+		if p.device == nil || p.engine != nil {
+			return nil
+		}
+		return p.device.Close()
+	})
+	if strings.HasPrefix(p.cfg.Device, "sim:") {
+		return p.openSim()
+	}
+	return p.openLlama()
+}
+
+// openSim opens a device that takes the time of the one that it simulates and answers nonsense.
+func (p *parts) openSim() error {
+	if p.cfg.Model != "" {
+		return fmt.Errorf("--model %s and --device %s exclude each other: a simulated device has no model", p.cfg.Model, p.cfg.Device)
+	}
+	profile, err := sim.ParseProfile(p.cfg.Device)
+	if err != nil {
+		return err
+	}
+	l := p.cfg.Limits
+	p.device = sim.Open(profile, sim.Options{
+		Wall: 1, KVTokens: l.KVTokens, MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, ContextTokens: l.ContextTokens,
+	})
+	p.tokenizer = sim.Tokenizer{}
+	return nil
+}
+
+func (p *parts) openLlama() error {
+	libs, model, err := llamaPaths(p.cfg.LlamaLib, p.cfg.Model)
+	if err != nil {
+		return err
+	}
+	l := p.cfg.Limits
+	dev, err := llama.Open(llama.Options{
+		LibDir: libs, ModelPath: model, Device: p.cfg.Device, ContextTokens: l.ContextTokens, KVTokens: l.KVTokens,
+		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: p.cfg.Compute.Threads, KVLayout: p.cfg.Compute.KV, Log: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	p.device, p.tokenizer = dev, dev.Tokenizer()
+	return nil
+}
+
+// llamaPaths fills in what set-up installed: of the two forms of the default model the one with fast kernels, if it is
+// there.
+func llamaPaths(libs, model string) (string, string, error) {
+	if libs != "" && model != "" {
+		return libs, model, nil
+	}
+	defaultLibs, published, fast, err := llama.DefaultPaths()
+	if err != nil {
+		return "", "", err
+	}
+	if libs == "" {
+		if libs = defaultLibs; !exists(libs) {
+			return "", "", fmt.Errorf("there are no llama.cpp libraries in %s: run `make setup`, or name their folder with --llama-lib", libs)
+		}
+	}
+	if model == "" {
+		if model = fast; !exists(model) {
+			model = published
+		}
+		if !exists(model) {
+			return "", "", fmt.Errorf("there is no model at %s: run `make setup`, or name a GGUF file with --model", model)
+		}
+	}
+	return libs, model, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

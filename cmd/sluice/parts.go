@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
+	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/host/engine"
+	"github.com/sluice-dev/sluice/host/metrics"
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/host/trace/store"
+	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/abi"
+	"github.com/sluice-dev/sluice/plugins/wazero"
+	"github.com/sluice-dev/sluice/policies"
+)
+
+// parts is what a running server is made of, each opened once, in the order of the fields.
+type parts struct {
+	cfg       *config.Config
+	log       *slog.Logger
+	started   time.Time
+	device    gpu.Device
+	tokenizer gpu.Tokenizer
+	policies  *plugins.Host
+	traces    *store.Store
+	sched     sched.Config
+	engine    *engine.Engine
+	metrics   *metrics.Metrics
+	closers   stack
+}
+
+// openParts opens everything but the listeners. After an error nothing stays open.
+func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env func(string) (string, bool)) (p *parts, err error) {
+	p = &parts{cfg: cfg, log: log, started: time.Now()}
+	for _, open := range []func() error{
+		p.openDevice,
+		func() error { return p.openPolicies(ctx) },
+		func() error { return p.openTraces(env) },
+		p.openEngine,
+	} {
+		if err = ctx.Err(); err == nil {
+			err = open()
+		}
+		if err != nil {
+			return nil, errors.Join(err, p.closers.close())
+		}
+	}
+	return p, nil
+}
+
+func (p *parts) openPolicies(ctx context.Context) error {
+	chain, err := p.readChain()
+	if err != nil {
+		return err
+	}
+	rt, err := newRuntime(p.log)
+	if err != nil {
+		return err
+	}
+	p.closers.push(rt.Close)
+	p.policies = plugins.New(rt, plugins.Options{Log: p.log})
+	p.closers.push(p.policies.Close)
+	return p.policies.SetAll(ctx, chain)
+}
+
+// newRuntime runs policies. Compiled code is kept in the cache folder, for this user alone: whoever can write there can
+// run code in this process. Without a cache each start compiles anew.
+func newRuntime(log *slog.Logger) (*wazero.Runtime, error) {
+	dir, err := llama.CacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "policies")
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		log.Warn("compiled policies are not kept: loading them takes longer", "error", err)
+		dir = ""
+	}
+	rt, err := wazero.New(wazero.Options{CacheDir: dir})
+	if err != nil {
+		return nil, fmt.Errorf("start the WebAssembly runtime: %w", err)
+	}
+	return rt, nil
+}
+
+// readChain reads the policies that the configuration names, else those that ship.
+func (p *parts) readChain() ([]plugins.Policy, error) {
+	if !p.cfg.Shipped() {
+		return readPolicies(p.cfg.Policies)
+	}
+	modules, err := policies.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	var chain []plugins.Policy
+	for _, m := range modules {
+		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm})
+	}
+	return chain, nil
+}
+
+// openTraces opens the store of records. Its folder has one user at a time, so a second server needs one of its own.
+func (p *parts) openTraces(env func(string) (string, bool)) error {
+	dir := p.cfg.Data
+	if dir == "" {
+		dir = defaultData(env)
+	}
+	if dir == "" {
+		return fmt.Errorf("open trace store: there is no home folder for it; name one with --data DIR")
+	}
+	s, err := store.Open(dir, store.Options{Log: p.log})
+	if err != nil {
+		return fmt.Errorf("open trace store: %w", err)
+	}
+	p.cfg.Data = dir
+	p.traces = s
+	p.closers.push(s.Close)
+	return nil
+}
+
+// defaultData is where records go when nothing else is said: the user's data folder. "" when there is no home.
+func defaultData(env func(string) (string, bool)) string {
+	if dir, ok := env("XDG_DATA_HOME"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sluice", "traces")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "share", "sluice", "traces")
+	}
+	return ""
+}
+
+func (p *parts) openEngine() error {
+	names := classNames(p.cfg)
+	p.sched = schedConfig(p.cfg, p.device.Info())
+	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
+	e, err := engine.New(engine.Config{
+		Device: p.device, Tokenizer: p.tokenizer, Sched: p.sched, Classes: names, Log: p.log,
+		Policies: namedPolicies{p.policies},
+		Record: func(r trace.Record) {
+			p.metrics.ObserveRecord(&r)
+			p.traces.Put(&r)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	p.engine = e
+	p.closers.push(e.Close)
+	return nil
+}
+
+func classNames(cfg *config.Config) []string {
+	names := make([]string, len(cfg.Classes))
+	for i, c := range cfg.Classes {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// schedConfig is the device's limits, narrowed by the configuration.
+func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
+	l := cfg.Limits
+	narrow := func(device, wanted int) int {
+		if wanted > 0 {
+			return min(device, wanted)
+		}
+		return device
+	}
+	c := sched.DefaultConfig(narrow(info.MaxSeqs, l.MaxSeqs), narrow(info.MaxBatchTokens, l.MaxBatchTokens),
+		narrow(info.ContextTokens, l.ContextTokens), narrow(info.KVTokens, l.KVTokens))
+	for _, x := range []struct {
+		at     *int
+		wanted int
+	}{{&c.ChunkTokens, l.ChunkTokens}, {&c.MaxWaiting, l.MaxWaiting}, {&c.MaxWaitingTokens, l.MaxWaitingTokens}} {
+		if x.wanted > 0 {
+			*x.at = x.wanted
+		}
+	}
+	switch c.MaxDraft = l.MaxDraft; l.MaxDraft {
+	case 0:
+		c.MaxDraft = abi.MaxDraft
+	case -1:
+		c.MaxDraft = 0
+	}
+	c.Seed = rand.Uint64() // every start draws differently; a replay has a seed of its own
+	for i, class := range cfg.Classes {
+		for _, x := range []struct {
+			at     *int64
+			wanted config.Duration
+		}{{&c.SLO[i].TTFTNS, class.TTFT}, {&c.SLO[i].TPOTNS, class.TPOT}, {&c.SLO[i].MaxGapNS, class.MaxGap}} {
+			if x.wanted > 0 {
+				*x.at = int64(x.wanted)
+			}
+		}
+	}
+	return c
+}
+
+// namedPolicies is the policy host as the engine asks for it.
+type namedPolicies struct{ *plugins.Host }
+
+// Name implements engine.PolicySource.
+func (n namedPolicies) Name(id abi.PolicyID) (name, digest string) {
+	ref := n.Ref(id)
+	return ref.Name, ref.Digest
+}

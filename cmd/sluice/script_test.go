@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sluice": main})
+}
+
+// The scripts run the real command in processes of their own: what it prints where, and how it exits.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			dir, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			e.Setenv("REPO", dir+"/../..")
+			e.Setenv("HOME", e.WorkDir)
+			e.Values[servedKey] = map[string]*served{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "serve": startServer, "stop": stopServer, "wasm": buildPolicies,
+		},
+	})
+}
+
+// exits CODE COMMAND...: the command ends with that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := "0"
+	if err != nil {
+		code = codeOf(err)
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s (%v), want %s", code, err, args[0])
+	}
+}
+func codeOf(err error) string {
+	var ee *exec.ExitError
+	if errors.As(err, &ee) {
+		return strconv.Itoa(ee.ExitCode())
+	}
+	return err.Error()
+}
+
+// buildPolicies NAME...: builds policies that ship, with the ordinary toolchain, into NAME.wasm.
+func buildPolicies(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w",
+			"-o", ts.MkAbs(name+".wasm"), "./policies/"+name)
+		cmd.Dir = ts.Getenv("REPO")
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			ts.Fatalf("build policy %s: %v\n%s", name, err, out)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
+	"github.com/spf13/cobra"
+)
+
+// serveFlags are the flags that replace a list rather than a value.
+type serveFlags struct {
+	config     string
+	policies   []string
+	noPolicies bool
+}
+
+// valueFlags are the flags that stand for a key of the configuration.
+var valueFlags = []struct{ flag, key, usage string }{
+	{"model", "model", "GGUF file (default the one that set-up installed)"},
+	{"llama-lib", "llama_lib", "folder of the llama.cpp libraries (default the one that set-up installed)"},
+	{"device", "device", "what computes: auto, cpu, or a device that the libraries offer (default auto)"},
+	{"listen", "listen", "address of the OpenAI API; port 0 takes a free one (default 127.0.0.1:8080)"},
+	{"admin", "admin.listen", "address of the admin API; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
+	{"data", "data", "folder of the recorded requests (default the user's data folder)"},
+}
+
+func newServe(t terminal) *cobra.Command {
+	f := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a model over the OpenAI API, under policies",
+		Long: `Serve opens the model, loads the policies, and answers the OpenAI API on one listener and the admin API
+on another. Once it serves it prints two lines on standard output,
+
+  serving http://HOST:PORT
+  admin http://HOST:PORT
+
+and everything else on standard error. The first Ctrl-C stops taking requests and finishes what runs; a
+second one ends at once.
+
+A flag wins over its environment variable (SLUICE_MODEL, SLUICE_LLAMA_LIB, SLUICE_DEVICE, SLUICE_LISTEN,
+SLUICE_ADMIN, SLUICE_DATA), the variable over the configuration file, the file over the default. Without
+--policy and without policies in the file, the policies that ship with Sluice are loaded.`,
+		Example: `  sluice serve
+  sluice serve --model m.gguf --listen 127.0.0.1:0 --policy queue-age.wasm:max_age=2s --policy order.wasm`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load(cmd, t)
+			if err != nil {
+				return usageError{err}
+			}
+			return serve(t, cfg)
+		},
+	}
+	p := cmd.Flags()
+	p.StringVar(&f.config, "config", "", "configuration file, YAML (default $SLUICE_CONFIG)")
+	for _, v := range valueFlags {
+		p.String(v.flag, "", v.usage)
+	}
+	p.StringArrayVar(&f.policies, "policy", nil, "policy to load, FILE or FILE:key=value,...; may be repeated, in the order in which they are asked")
+	p.BoolVar(&f.noPolicies, "no-policies", false, "load no policies: the host's own defaults decide")
+	return cmd
+}
+
+// load merges file, environment and flags.
+func (f *serveFlags) load(cmd *cobra.Command, t terminal) (*config.Config, error) {
+	if f.noPolicies && len(f.policies) > 0 {
+		return nil, usageErrorf("--policy and --no-policies exclude each other")
+	}
+	flags := map[string]string{}
+	for _, v := range valueFlags {
+		if cmd.Flags().Changed(v.flag) {
+			flags[v.key], _ = cmd.Flags().GetString(v.flag) // it was defined as a string
+		}
+	}
+	path := f.config
+	if path == "" {
+		path = t.getenv("SLUICE_CONFIG")
+	}
+	cfg, err := config.Load(path, t.env, flags)
+	if err != nil {
+		return nil, err
+	}
+	if !f.noPolicies && len(f.policies) == 0 {
+		return cfg, nil
+	}
+	policies, err := parsePolicies(f.policies)
+	if err != nil {
+		return nil, err
+	}
+	cfg.SetPolicies(policies)
+	return cfg, cfg.Validate()
+}
+
+func parsePolicies(texts []string) ([]config.Policy, error) {
+	var policies []config.Policy
+	for _, text := range texts {
+		p, err := config.ParsePolicy(text)
+		if err != nil {
+			return nil, err
+		}
+		policies = append(policies, p)
+	}
+	return policies, nil
+}

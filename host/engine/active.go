@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/host/spec"
+	"github.com/sluice-dev/sluice/host/trace"
+)
+
+// active is a request that has not ended. Only the loop's goroutine touches it once it is submitted.
+type active struct {
+	req     Request
+	sched   sched.Request
+	stream  *Stream
+	history []gpu.Token // prompt and output
+	sampler *spec.Sampler
+	ngram   spec.NGram
+	text    textStream
+	unsent  int // tokens whose text is still held back
+	gaps    []trace.Gap
+	last    int64 // time of the last emission
+	finish  string
+	err     error
+}
+
+// maxGaps bounds the rhythm that a record keeps. A longer answer's record has none rather than part of it.
+const maxGaps = 4096
+
+// take gives the request the tokens drawn in a step, history[from:], and returns how many count and how it ended, if it
+// did. Tokens after the end of the text are dropped.
+func (a *active) take(tok gpu.Tokenizer, from int) (emitted int, done sched.Outcome, text string) {
+	for i := from; i < len(a.history); i++ {
+		t := a.history[i]
+		emitted++
+		if tok.IsEnd(t) && !a.req.IgnoreEOS {
+			done, a.finish = sched.OutcomeCompleted, "stop"
+			break
+		}
+		piece, stopped := a.text.push(tok.Piece(t))
+		text += piece
+		if stopped {
+			done, a.finish = sched.OutcomeCompleted, "stop"
+			break
+		}
+	}
+	a.history = a.history[:from+emitted]
+	return emitted, done, text
+}
+
+func (a *active) gap(now int64, tokens int) {
+	if len(a.gaps) == maxGaps || a.sched.Emissions > len(a.gaps) {
+		a.gaps = a.gaps[:0]
+		return
+	}
+	g := trace.Gap{Tokens: tokens}
+	if a.last > 0 {
+		g.NS = now - a.last
+	}
+	a.gaps = append(a.gaps, g)
+}
+
+// send delivers text with the tokens behind it, and reports whether the reader keeps up.
+func (a *active) send(text string, tokens int) bool {
+	a.unsent += tokens
+	if text == "" {
+		return true
+	}
+	select {
+	case a.stream.events <- Event{Text: text, Tokens: a.unsent}:
+		a.unsent = 0
+		return true
+	default:
+		return false
+	}
+}
+
+// end closes the stream. Text that was held back for a stop string that never came goes out first.
+func (a *active) end(res Result) {
+	if res.Finish != "" {
+		if rest := a.text.flush(); rest != "" || a.unsent > 0 {
+			select {
+			case a.stream.events <- Event{Text: rest, Tokens: a.unsent}:
+			default: // the reader is behind by the whole channel; Result still counts the tokens
+				res.Err = ErrSlowConsumer
+			}
+		}
+	}
+	a.stream.result = res
+	close(a.stream.events)
+	close(a.stream.done)
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// deliverEnded tells readers and the trace how requests ended.
+func (l *loop) deliverEnded() {
+	for _, r := range l.core.TakeEnded() {
+		a := l.live[r.ID]
+		delete(l.live, r.ID)
+		res := Result{Outcome: r.Outcome, Verdict: r.Verdict, PromptTokens: r.PromptTokens, OutputTokens: r.Generated, Err: a.err}
+		switch r.Outcome {
+		case sched.OutcomeCompleted:
+			res.Finish = "stop"
+		case sched.OutcomeLength:
+			res.Finish = "length"
+		}
+		a.end(res)
+		if record := l.e.cfg.Record; record != nil {
+			record(l.record(a))
+		}
+	}
+	if l.empty != nil && len(l.live) == 0 {
+		close(l.empty)
+		l.empty = nil
+	}
+}
+
+func (l *loop) record(a *active) trace.Record {
+	r := &a.sched
+	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), l.decider)
+	rec.ID, rec.Arrival = a.req.ID, l.e.unix(r.Arrival)
+	rec.Model, rec.Backend, rec.Gaps = l.e.info.Model, l.e.info.Device, a.gaps
+	if r.Tenant != 0 {
+		rec.Tenant = fmt.Sprintf("%016x", r.Tenant)
+	}
+	return rec
+}
+
+func (l *loop) decider(id abi.PolicyID) trace.Decider {
+	if id == abi.Native || l.e.cfg.Policies == nil {
+		return trace.Decider{Policy: trace.NativeName}
+	}
+	d := trace.Decider{Fallback: id < 0}
+	if id < 0 {
+		id = -id
+	}
+	d.Policy, d.Digest = l.e.cfg.Policies.Name(id)
+	return d
+}

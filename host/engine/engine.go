@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/host/spec"
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// Engine runs the decode loop in a goroutine of its own from New until Close. All its methods may be called from any
+// goroutine.
+type Engine struct {
+	cfg   Config
+	info  gpu.Info
+	start time.Time // with a monotonic reading: Now counts from it
+	inbox chan message
+	stop  chan struct{}
+	gone  chan struct{} // closed when the loop has returned
+	once  sync.Once
+
+	loop loop
+}
+
+// message is what other goroutines say to the loop: a request to take in, one to cancel, or a function to run there.
+type message struct {
+	arrive *active
+	cancel *active
+	run    func(now int64)
+}
+
+// New starts an engine. It owns the device from then on: Close closes it.
+func New(cfg Config) (*Engine, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg: cfg, info: cfg.Device.Info(), start: time.Now(),
+		inbox: make(chan message, 1024), stop: make(chan struct{}), gone: make(chan struct{}),
+	}
+	core, err := sched.New(cfg.Sched, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make scheduler: %w", err)
+	}
+	e.loop = newLoop(e, core)
+	go e.loop.run()
+	return e, nil
+}
+
+// Now is the engine's clock: monotonic nanoseconds, the unit of Request.Arrival.
+func (e *Engine) Now() int64 { return int64(time.Since(e.start)) + 1 }
+
+// unix turns a reading of the clock into wall time.
+func (e *Engine) unix(at int64) int64 { return e.start.UnixNano() + at - 1 }
+
+// Submit hands a request to the loop. It fails on a malformed request and once the engine is closed; a rejection by limits
+// or policies is not an error but the Result of the Stream.
+func (e *Engine) Submit(req Request) (*Stream, error) {
+	if err := e.check(&req); err != nil {
+		return nil, err
+	}
+	a := e.newActive(req)
+	if !e.say(message{arrive: a}) {
+		return nil, ErrDraining
+	}
+	return a.stream, nil
+}
+
+func (e *Engine) check(req *Request) error {
+	if req.ID == "" || len(req.Prompt) == 0 || req.MaxTokens < 1 {
+		return fmt.Errorf("check request: it needs an id, a prompt and max_tokens of at least 1")
+	}
+	if int(req.Class) >= abi.Classes {
+		return fmt.Errorf("check request: class %d is not below %d", req.Class, abi.Classes)
+	}
+	for i, t := range req.Prompt {
+		if t < 0 || int(t) >= e.info.VocabSize {
+			return fmt.Errorf("check request: prompt token %d is %d, outside the vocabulary of %d", i, t, e.info.VocabSize)
+		}
+	}
+	if err := req.Sampling.Validate(); err != nil {
+		return fmt.Errorf("check request: %w", err)
+	}
+	if now := e.Now(); req.Arrival <= 0 || req.Arrival > now {
+		req.Arrival = now
+	}
+	return nil
+}
+
+func (e *Engine) newActive(req Request) *active {
+	a := &active{
+		req:     req,
+		history: append(make([]gpu.Token, 0, len(req.Prompt)+min(req.MaxTokens, 4096)), req.Prompt...),
+		sampler: spec.NewSampler(req.Sampling, e.info.VocabSize),
+		text:    textStream{stops: req.Stop},
+		stream:  &Stream{events: make(chan Event, e.cfg.Buffer), done: make(chan struct{})},
+	}
+	a.sched = sched.Request{
+		Class: req.Class, Priority: req.Priority, Tenant: tenantHash(req.Tenant), PromptTokens: len(req.Prompt),
+		PromptBytes: req.PromptBytes, MaxTokens: req.MaxTokens, Arrival: req.Arrival, TTL: req.TTL, Attempt: req.Attempt,
+		Stream: req.Stream, NoSpec: req.NoSpec,
+	}
+	if req.Deadline > 0 {
+		a.sched.Deadline = req.Arrival + req.Deadline
+	}
+	a.stream.cancel = func() { e.say(message{cancel: a}) }
+	return a
+}
+
+// say reports whether the loop will see m.
+func (e *Engine) say(m message) bool {
+	select {
+	case <-e.gone:
+		return false
+	default:
+	}
+	select {
+	case e.inbox <- m:
+		return true
+	case <-e.gone:
+		return false
+	}
+}
+
+// Snapshot is the state of the loop between two of its actions.
+type Snapshot struct {
+	State abi.State
+	Stats sched.Stats
+}
+
+// Snapshot asks the loop for its state. It waits for no device step, only for the loop's present action.
+func (e *Engine) Snapshot(ctx context.Context) (Snapshot, error) {
+	reply := make(chan Snapshot, 1)
+	ok := e.say(message{run: func(now int64) { reply <- Snapshot{State: *e.loop.core.State(now), Stats: e.loop.core.Stats()} }})
+	if !ok {
+		return Snapshot{}, ErrDraining
+	}
+	select {
+	case s := <-reply:
+		return s, nil
+	case <-e.gone:
+		return Snapshot{}, ErrDraining
+	case <-ctx.Done():
+		return Snapshot{}, fmt.Errorf("read engine state: %w", ctx.Err())
+	}
+}
+
+// Drain refuses arrivals and waits until everything has ended. When ctx ends first, what is left is ended as drained.
+func (e *Engine) Drain(ctx context.Context) {
+	empty := make(chan struct{})
+	e.say(message{run: func(int64) {
+		e.loop.core.SetHostState(abi.HostStateDraining)
+		e.loop.empty = empty
+	}})
+	select {
+	case <-empty:
+		return
+	case <-e.gone:
+		return
+	case <-ctx.Done():
+	}
+	// Mark first, abort then: what the abort fails is already on its way out as drained.
+	e.say(message{run: func(now int64) {
+		e.loop.cancelAll(now)
+		e.cfg.Device.Abort()
+	}})
+	select {
+	case <-empty:
+	case <-e.gone:
+	}
+}
+
+// Close ends everything that is left as drained, stops the loop and closes the device.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		e.Drain(ctx)
+		close(e.stop)
+	})
+	<-e.gone
+	if err := e.cfg.Device.Close(); err != nil {
+		return fmt.Errorf("close device: %w", err)
+	}
+	return nil
+}
+
+// tenantHash is what policies and traces know of a tenant; 0 is none.
+func tenantHash(tenant string) uint64 {
+	if tenant == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(tenant))
+	return h.Sum64() | 1
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/host/sched"
+)
+
+// loop is what the engine's goroutine owns. Nothing in it is touched by another one, but for the batch that the device's
+// goroutine computes between forward and the answer on computed.
+type loop struct {
+	e    *Engine
+	core *sched.Core
+
+	live   map[uint64]*active
+	nextID uint64
+	burst  []*sched.Request
+
+	flying   *sched.Batch // nil = no step on the device
+	batch    gpu.Batch
+	drafts   [][]gpu.Token // by row of flying
+	draftBuf []gpu.Token
+	results  []sched.Result
+	texts    []string
+
+	forward  chan struct{}
+	computed chan error
+	empty    chan struct{} // closed once nothing is live; nil = nobody waits for it
+}
+
+func newLoop(e *Engine, core *sched.Core) loop {
+	return loop{e: e, core: core, live: map[uint64]*active{}, forward: make(chan struct{}), computed: make(chan error, 1)}
+}
+
+func (l *loop) run() {
+	defer close(l.e.gone)
+	go l.device()
+	defer close(l.forward)
+	tick := time.NewTicker(l.e.cfg.Tick)
+	defer tick.Stop()
+	for {
+		if l.flying == nil {
+			l.startStep()
+		}
+		select {
+		case m := <-l.e.inbox:
+			l.handle(m)
+		case err := <-l.computed:
+			l.finishStep(err)
+		case <-tick.C:
+			l.core.Tick(l.e.Now())
+		case <-l.e.stop:
+			return
+		}
+		l.deliverEnded()
+	}
+}
+
+// handle takes m and all else that has come meanwhile, so that requests of one burst are judged together.
+func (l *loop) handle(m message) {
+	l.burst = l.burst[:0]
+	for n := 0; ; n++ {
+		switch {
+		case m.arrive != nil:
+			l.nextID++
+			m.arrive.sched.ID = l.nextID
+			l.live[l.nextID] = m.arrive
+			l.burst = append(l.burst, &m.arrive.sched)
+		default:
+			l.takeBurst()
+			l.handleOther(m)
+		}
+		if n >= cap(l.e.inbox) {
+			break
+		}
+		select {
+		case m = <-l.e.inbox:
+			continue
+		default:
+		}
+		break
+	}
+	l.takeBurst()
+}
+
+func (l *loop) takeBurst() {
+	if len(l.burst) > 0 {
+		l.core.Arrive(l.e.Now(), l.burst...)
+		l.burst = l.burst[:0]
+	}
+}
+
+func (l *loop) handleOther(m message) {
+	if m.run != nil {
+		m.run(l.e.Now())
+		return
+	}
+	l.core.Cancel(l.e.Now(), m.cancel.sched.ID, sched.OutcomeCancelledRunning)
+}
+
+// cancelAll ends what is live as drained.
+func (l *loop) cancelAll(now int64) {
+	for id := uint64(1); id <= l.nextID; id++ {
+		if a := l.live[id]; a != nil {
+			a.err = ErrDraining
+			l.core.Cancel(now, id, sched.OutcomeDrained)
+		}
+	}
+}
+
+// device computes steps, one at a time, so that the inbox is served meanwhile.
+func (l *loop) device() {
+	for range l.forward {
+		l.computed <- l.compute()
+	}
+}
+
+func (l *loop) compute() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("forward pass: panic: %v", p)
+		}
+	}()
+	return l.e.cfg.Device.Forward(&l.batch)
+}
+
+// startStep swaps policies if others are in force and starts the next step if there is one.
+func (l *loop) startStep() {
+	now := l.e.Now()
+	if p := l.e.cfg.Policies; p != nil {
+		if d, epoch, changed := p.Swap(now); changed {
+			l.core.SetPolicies(d, epoch)
+		}
+	}
+	b := l.core.Plan(now)
+	if b == nil {
+		return
+	}
+	l.flying = b
+	for _, seq := range b.Vacate {
+		if err := l.e.cfg.Device.Trim(seq, 0); err != nil {
+			l.finishStep(fmt.Errorf("drop sequence %d: %w", seq, err))
+			return
+		}
+	}
+	l.buildBatch(b)
+	l.forward <- struct{}{}
+}
+
+func (l *loop) buildBatch(b *sched.Batch) {
+	l.batch.Items = l.batch.Items[:0]
+	l.drafts = l.drafts[:0]
+	l.draftBuf = l.draftBuf[:0]
+	for i := range b.Rows {
+		row := &b.Rows[i]
+		a := l.live[row.Req.ID]
+		end := row.Start + row.Tokens
+		item := gpu.Item{Seq: row.Seq, Pos: row.Start, Tokens: a.history[row.Start:end:end]}
+		var draft []gpu.Token
+		if row.Sample {
+			draft = l.draft(a, row, b.Spec)
+			item.Logits = 1 + len(draft)
+			if len(draft) > 0 {
+				item.Tokens = append(item.Tokens, draft...)
+			}
+		}
+		l.drafts = append(l.drafts, draft)
+		l.batch.Items = append(l.batch.Items, item)
+	}
+}
+
+func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) []gpu.Token {
+	if row.Draft == 0 {
+		return nil
+	}
+	nmin, nmax := l.e.cfg.NgramMin, l.e.cfg.NgramMax
+	if cfg.NgramMin > 0 {
+		nmin = cfg.NgramMin
+	}
+	if cfg.NgramMax > 0 {
+		nmax = cfg.NgramMax
+	}
+	from := len(l.draftBuf)
+	l.draftBuf = a.ngram.Draft(a.history, row.Draft, nmin, max(nmin, nmax), l.draftBuf)
+	return l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
+}
+
+// finishStep samples or verifies, hands the scheduler the results and the readers their text.
+func (l *loop) finishStep(err error) {
+	b := l.flying
+	l.flying = nil
+	l.results, l.texts = l.results[:0], l.texts[:0]
+	for i := range b.Rows {
+		res, text := l.finishRow(b, i, err)
+		l.results, l.texts = append(l.results, res), append(l.texts, text)
+	}
+	now := l.e.Now()
+	for i := range b.Rows {
+		a := l.live[b.Rows[i].Req.ID]
+		if n := l.results[i].Emitted; n > 0 {
+			a.gap(now, n)
+			a.last = now
+			if !a.send(l.texts[i], n) && a.err == nil {
+				a.err = ErrSlowConsumer
+				l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
+			}
+		}
+	}
+	l.core.Complete(now, l.results)
+	if err != nil && !errors.Is(err, gpu.ErrAborted) {
+		l.e.cfg.Log.Error("device step failed", "step", b.Step, "rows", len(b.Rows), "error", err)
+	}
+}
+
+func (l *loop) finishRow(b *sched.Batch, i int, stepErr error) (sched.Result, string) {
+	row := &b.Rows[i]
+	a := l.live[row.Req.ID]
+	if stepErr != nil {
+		a.err = stepErr
+		return sched.Result{Done: sched.OutcomeFailed}, ""
+	}
+	if !row.Sample {
+		return sched.Result{}, ""
+	}
+	emitted, done, text, err := l.verify(a, row, i)
+	if err != nil {
+		a.err = err
+		return sched.Result{Done: sched.OutcomeFailed}, ""
+	}
+	return sched.Result{Emitted: emitted, Drafted: len(l.drafts[i]), Done: done}, text
+}

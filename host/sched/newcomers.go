@@ -1,0 +1,120 @@
+package sched
+
+import "github.com/sluice-dev/sluice/plugins/abi"
+
+// head is who enters next: first those that were preempted, then the policy's order.
+func (c *Core) head(f *filling) *Request {
+	switch {
+	case f.claim != nil && f.claim.core.place == placeWaiting:
+		return f.claim
+	case len(c.resuming) > 0:
+		return c.resuming[0]
+	}
+	for _, r := range f.order {
+		if r.core.place == placeWaiting {
+			return r
+		}
+	}
+	return nil
+}
+
+// mayEnter reports whether the batch plan lets r take a place now, KV blocks left aside.
+func (c *Core) mayEnter(f *filling, r *Request) bool {
+	if r == nil || len(c.running) >= f.lim.seqs || c.BlocksUsed() > f.lim.kvCeiling {
+		return false
+	}
+	if r.Class != 0 && f.lim.reserve > 0 && len(c.running) >= f.lim.seqs-f.lim.reserve {
+		return false
+	}
+	if r.core.preempted {
+		return true
+	}
+	inClass := 0
+	for _, x := range c.running {
+		if x.Class == r.Class {
+			inClass++
+		}
+	}
+	return inClass < f.lim.classSeqs[r.Class]
+}
+
+// placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
+func (c *Core) placeNewcomers(f *filling) {
+	if f.claim != nil {
+		c.tryEnter(f, f.claim)
+	}
+	queue := append(c.pick[:0], c.resuming...)
+	queue = append(queue, f.order...)
+	c.pick = queue
+	var blocked []*Request
+	for _, r := range queue {
+		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs {
+			return
+		}
+		if r.core.place != placeWaiting {
+			continue
+		}
+		entered, lacksKV := c.tryEnter(f, r)
+		if lacksKV {
+			if r.core.bypassed >= c.cfg.MaxBypass {
+				return
+			}
+			blocked = append(blocked, r)
+		}
+		if entered {
+			for _, b := range blocked {
+				b.core.bypassed++
+			}
+		}
+	}
+}
+
+func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
+	if !c.mayEnter(f, r) {
+		return false, false
+	}
+	if !c.enter(f, r) {
+		return false, f.tokens > 0 && f.prefill > 0
+	}
+	return true, false
+}
+
+// enter gives r a seat, the KV blocks of all its known tokens and one more, and its first tokens of the step. All or nothing.
+func (c *Core) enter(f *filling, r *Request) bool {
+	n := min(r.known()-r.Computed, f.prefill, f.tokens, f.lim.chunk)
+	need := c.entryBlocks(r)
+	if n <= 0 || need > c.free {
+		return false
+	}
+	c.dequeue(r)
+	c.free -= need
+	r.core.blocks, r.core.seq, r.core.place, r.core.bypassed = need, c.freeSeat(), placeRunning, 0
+	c.seats[r.core.seq] = r
+	c.running = append(c.running, r)
+	c.tenants.get(r.Tenant).running++
+	if r.core.preempted {
+		r.Requeued += f.now - r.core.queuedAt
+		r.core.preempted = false
+	} else {
+		r.Scheduled, r.PriorityBy = f.now, f.rankBy
+		c.win.scheduled(f.now, r)
+		c.event(abi.EventKindScheduled, f.now, r, 0)
+	}
+	c.place(f, r, n)
+	f.prefill -= n
+	return true
+}
+
+// entryBlocks is what r needs to enter: its known tokens and the next one, but never more than it can ever hold.
+func (c *Core) entryBlocks(r *Request) int {
+	return c.blocksFor(min(r.known()+1, max(r.peak(), r.known())))
+}
+
+func (c *Core) freeSeat() int {
+	for i, r := range c.seats {
+		if r == nil {
+			return i
+		}
+	}
+	panic("BUG: no free seat below MaxSeqs")
+}

@@ -1,0 +1,211 @@
+package sched
+
+import (
+	"math"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// limits is the batch plan of one step after clamping; every field is a real limit.
+type limits struct {
+	seqs, tokens   int
+	prefill, chunk int // tokens a step; tokens of one request in a step
+	kvCeiling      int // blocks in use beyond which nothing enters
+	reserve        int // places kept for class 0
+	classSeqs      [abi.Classes]int
+}
+
+// heldPlan is a policy's batch plan for as long as it asked to hold it.
+type heldPlan struct {
+	plan  abi.BatchPlan
+	by    abi.PolicyID
+	steps uint32 // further steps that it holds for
+	valid bool
+}
+
+// filling is the state of Plan while it puts a batch together.
+type filling struct {
+	now     int64
+	lim     limits
+	batchBy abi.PolicyID
+	rankBy  abi.PolicyID
+	tokens  int // left in the step
+	prefill int // prompt tokens left in the step
+	order   []*Request
+	claim   *Request // the newcomer for whom a place was cleared
+}
+
+// Plan builds the next step, or returns nil when there is nothing to run. The batch is the Core's own and is valid until
+// Complete, which must come before the next Plan.
+func (c *Core) Plan(now int64) *Batch {
+	if c.flying != nil {
+		panic("BUG: Plan while a step is on the device")
+	}
+	c.win.advance(now, c.Waiting() > 0)
+	if c.host == abi.HostStatePaused || c.Idle() {
+		c.stall = 0
+		return nil
+	}
+	c.snapshot(now)
+	c.deliverEvents()
+	c.batch = Batch{Rows: c.batch.Rows[:0], Vacate: c.batch.Vacate[:0], Step: c.stats.Steps + 1}
+	f := filling{now: now}
+	f.lim, f.batchBy = c.batchLimits()
+	f.tokens = f.lim.tokens
+	f.order, f.rankBy = c.rank(now)
+	c.clearPlace(&f)
+	c.placeDecodes(&f)
+	c.placePrefills(&f)
+	c.placeNewcomers(&f)
+	if len(c.batch.Rows) == 0 && !c.force(&f) {
+		return nil
+	}
+	c.stall = 0
+	c.planDrafts(&f)
+	c.batch.Vacate = append(c.batch.Vacate, c.vacate...)
+	c.vacate = c.vacate[:0]
+	c.batch.started = now
+	for _, row := range c.batch.Rows {
+		row.Req.BatchBy = f.batchBy
+		c.batch.Tokens += row.Tokens
+	}
+	c.flying = &c.batch
+	return c.flying
+}
+
+func (c *Core) deliverEvents() {
+	if len(c.events) > 0 {
+		c.policy.Events(&c.state, c.events)
+		c.events = c.events[:0]
+	}
+}
+
+// batchLimits asks for a batch plan unless one still holds, and clamps it.
+func (c *Core) batchLimits() (limits, abi.PolicyID) {
+	switch {
+	case c.plan.valid && c.plan.steps > 0:
+		c.plan.steps--
+	case c.hooks.Has(abi.HookBatchCap):
+		p := abi.BatchPlan{}
+		decided, by := c.policy.BatchPlan(&c.state, &p)
+		if !decided {
+			p = abi.BatchPlan{}
+		}
+		c.plan = heldPlan{plan: p, by: by, steps: min(p.HoldSteps, maxHold), valid: true}
+	default:
+		c.plan = heldPlan{}
+	}
+	p := &c.plan.plan
+	l := limits{
+		seqs:      c.clamp(p.MaxSeqs, c.cfg.MaxSeqs),
+		tokens:    c.clamp(p.MaxBatchedTokens, c.cfg.MaxBatchTokens),
+		prefill:   c.clamp(p.PrefillBudgetTokens, c.cfg.MaxBatchTokens),
+		chunk:     c.clamp(p.ChunkTokens, c.cfg.MaxBatchTokens),
+		kvCeiling: c.cfg.Blocks,
+		reserve:   int(min(p.ReserveSeqs, uint32(c.cfg.MaxSeqs-1))),
+	}
+	// A step holds a token of each running request, or those left out would only lengthen their gaps.
+	l.tokens = max(l.tokens, len(c.running))
+	if p.PrefillBudgetTokens == 0 && len(c.running) > int(c.state.Prefilling) {
+		l.prefill = c.cfg.ChunkTokens
+	}
+	if p.KVAdmitCeilingPPM > 0 {
+		l.kvCeiling = int(int64(c.cfg.Blocks) * int64(min(p.KVAdmitCeilingPPM, 1_000_000)) / 1_000_000)
+	}
+	for i := range l.classSeqs {
+		l.classSeqs[i] = c.cfg.MaxSeqs
+		if p.ClassMaxSeqs[i] > 0 {
+			l.classSeqs[i] = int(min(p.ClassMaxSeqs[i], uint32(c.cfg.MaxSeqs)))
+		}
+	}
+	return l, c.plan.by
+}
+
+// maxHold bounds how long a policy may go without being asked.
+const maxHold = 1024
+
+// clamp reads a limit of a plan: 0 means hard, and more than hard is hard.
+func (c *Core) clamp(v uint32, hard int) int {
+	if v == 0 {
+		return hard
+	}
+	if int64(v) > int64(hard) {
+		if v != math.MaxUint32 {
+			c.stats.Clamped++
+		}
+		return hard
+	}
+	return int(v)
+}
+
+// place adds r to the batch with n of its known tokens.
+func (c *Core) place(f *filling, r *Request, n int) {
+	row := Row{Req: r, Seq: r.core.seq, Start: r.Computed, Tokens: n, Sample: r.Computed+n == r.known()}
+	c.batch.Rows = append(c.batch.Rows, row)
+	r.core.flying = true
+	f.tokens -= n
+}
+
+// placeDecodes gives every request that produces tokens its next one. It comes before all prefill.
+func (c *Core) placeDecodes(f *filling) {
+	for _, r := range c.byRank(f) {
+		if r.core.place == placeRunning && r.known()-r.Computed == 1 && f.tokens > 0 && c.grow(f, r, r.Computed+1) {
+			c.place(f, r, 1)
+		}
+	}
+}
+
+// placePrefills shares the prompt tokens of the step: the oldest prefill gets at least half of them, so that it ends; the
+// shortest ones come next, so that a short prompt is not stuck behind a long one.
+func (c *Core) placePrefills(f *filling) {
+	f.prefill = min(f.lim.prefill, f.tokens)
+	var todo []*Request
+	for _, r := range c.running {
+		if !r.core.flying && r.known()-r.Computed > 1 {
+			todo = append(todo, r)
+		}
+	}
+	if len(todo) == 0 {
+		return
+	}
+	oldest, others := todo[0], todo[1:]
+	share := f.prefill
+	if len(others) > 0 || c.mayEnter(f, c.head(f)) {
+		share = (f.prefill + 1) / 2
+	}
+	c.placePrefill(f, oldest, share)
+	sortStable(others, func(a, b *Request) bool { return a.known()-a.Computed < b.known()-b.Computed })
+	for _, r := range others {
+		c.placePrefill(f, r, f.prefill)
+	}
+}
+
+func (c *Core) placePrefill(f *filling, r *Request, budget int) {
+	n := min(r.known()-r.Computed, budget, f.lim.chunk, f.prefill)
+	if r.core.place != placeRunning || n <= 0 || !c.grow(f, r, r.Computed+n) {
+		return
+	}
+	c.place(f, r, n)
+	f.prefill -= n
+}
+
+// force lets the head in whatever the policies say, once something has waited for StallAfter while nothing ran.
+func (c *Core) force(f *filling) bool {
+	head := c.head(f)
+	if head == nil {
+		return false
+	}
+	if c.stall == 0 {
+		c.stall = f.now
+	}
+	if f.now-c.stall < c.cfg.StallAfter {
+		return false
+	}
+	f.lim = limits{seqs: c.cfg.MaxSeqs, tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
+	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
+	if !c.enter(f, head) {
+		return false
+	}
+	c.stats.Forced++
+	return true
+}

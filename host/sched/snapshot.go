@@ -1,0 +1,175 @@
+package sched
+
+import "github.com/sluice-dev/sluice/plugins/abi"
+
+// State returns the snapshot that a policy would see now. Waiting requests are not judged by it.
+func (c *Core) State(now int64) *abi.State {
+	c.snapshot(now)
+	return &c.state
+}
+
+// snapshot brings c.state up to now. What the scheduler cannot know stays invalid rather than 0.
+func (c *Core) snapshot(now int64) {
+	c.win.advance(now, c.Waiting() > 0)
+	s := &c.state
+	s.Size, s.PolicyEpoch, s.StepID, s.NowNS, s.HostState = abi.StateSize, c.epoch, c.stats.Steps+1, now, uint8(c.host)
+	s.RngSeed = mix(c.cfg.Seed ^ s.StepID)
+	s.Valid = 0
+	c.snapshotQueue(now)
+	c.snapshotBatch()
+	c.snapshotSpeed(now)
+	c.snapshotFlow()
+	s.SLO = c.cfg.SLO
+}
+
+func (c *Core) snapshotQueue(now int64) {
+	s := &c.state
+	s.WaitingRequests, s.PreemptedWaiting = uint32(c.Waiting()), uint32(len(c.resuming))
+	s.WaitingTokens, s.WaitingBytes, s.QueueLimit = uint64(c.waitingTokens), uint64(c.waitingBytes), uint32(c.cfg.MaxWaiting)
+	s.Classes = [abi.Classes]abi.ClassStats{}
+	oldest := now
+	for _, list := range [2][]*Request{c.waiting, c.resuming} {
+		for _, r := range list {
+			k := &s.Classes[r.Class]
+			k.Waiting++
+			k.WaitingTokens += uint64(r.PromptTokens)
+			k.OldestWaitNS = max(k.OldestWaitNS, now-r.core.queuedAt)
+			oldest = min(oldest, r.core.queuedAt)
+		}
+	}
+	s.OldestWaitNS = now - oldest
+	for _, r := range c.running {
+		s.Classes[r.Class].Running++
+	}
+	for i := range s.Classes {
+		s.Classes[i].Admitted1s, s.Classes[i].Shed1s = c.win.lastSecond(i)
+	}
+}
+
+func (c *Core) snapshotBatch() {
+	s := &c.state
+	s.Running, s.Prefilling, s.BlocksReserved = uint32(len(c.running)), 0, 0
+	for _, r := range c.running {
+		if r.Computed < r.PromptTokens {
+			s.Prefilling++
+		}
+		s.BlocksReserved += uint32(max(0, c.blocksFor(r.peak())-r.core.blocks))
+	}
+	s.Decoding = s.Running - s.Prefilling
+	s.MaxNumSeqs, s.MaxBatchedTokens = uint32(c.cfg.MaxSeqs), uint32(c.cfg.MaxBatchTokens)
+	s.BlockSize, s.BlocksTotal, s.BlocksFree = uint32(c.cfg.BlockSize), uint32(c.cfg.Blocks), uint32(c.free)
+	s.KNow, s.KMax = uint32(c.lastKNow), uint32(c.cfg.MaxDraft)
+}
+
+func (c *Core) snapshotSpeed(now int64) {
+	s, w := &c.state, &c.win
+	set := func(bit uint64, dst *int64, v int64) { *dst, s.Valid = v, s.Valid|bit }
+	if w.step.recent(now) {
+		set(abi.StateHasStepNS, &s.StepNS, w.step.mean())
+		set(abi.StateHasMinStepNS, &s.MinStepNS, w.step.at(0))
+	}
+	if w.decodeStep.recent(now) {
+		set(abi.StateHasDecodeStepP50NS, &s.DecodeStepP50NS, w.decodeStep.at(50))
+		set(abi.StateHasDecodeStepP99NS, &s.DecodeStepP99NS, w.decodeStep.at(99))
+	}
+	if w.mixedStep.recent(now) {
+		set(abi.StateHasMixedStepNS, &s.MixedStepNS, w.mixedStep.mean())
+	}
+	if w.queueDelay.recent(now) {
+		set(abi.StateHasQueueDelayMinNS, &s.QueueDelayMinNS, w.queueDelay.at(0))
+		set(abi.StateHasQueueDelayNS, &s.QueueDelayNS, w.queueDelay.mean())
+	}
+	if w.ttft.recent(now) {
+		set(abi.StateHasTTFTP95NS, &s.TTFTP95NS, w.ttft.at(95))
+	}
+	if w.itl.recent(now) {
+		set(abi.StateHasITLP50NS, &s.ITLP50NS, w.itl.at(50))
+		set(abi.StateHasITLP95NS, &s.ITLP95NS, w.itl.at(95))
+	}
+	if wait, ok := c.estimatedWait(); ok {
+		set(abi.StateHasEstimatedWaitNS, &s.EstimatedWaitNS, wait)
+	}
+}
+
+func (c *Core) snapshotFlow() {
+	s, t, span := &c.state, c.win.total(), c.win.span()
+	s.ArrivalsMilliPerS = uint32(t.arrived * 1e12 / span)
+	s.CompletionsMilliPerS = uint32(t.completed * 1e12 / span)
+	if t.prefilled > 0 {
+		s.PrefillTokensPerS, s.Valid = uint32(t.prefilled*1e9/span), s.Valid|abi.StateHasPrefillTokensPerS
+	}
+	if t.emitted > 0 {
+		s.DecodeTokensPerS, s.Valid = uint32(t.emitted*1e9/span), s.Valid|abi.StateHasDecodeTokensPerS
+	}
+	s.Requests, s.Accepts, s.Preemptions = c.stats.Arrived, c.stats.Admitted, c.stats.Preemptions
+	s.RecomputedTokens = c.stats.RecomputedTokens
+	s.Cancels = c.stats.Ended[OutcomeCancelledInQueue] + c.stats.Ended[OutcomeCancelledRunning]
+	s.Drafted, s.Accepted = c.stats.Drafted, c.stats.Accepted
+	if c.stats.DraftedAt[0] > 0 {
+		s.Valid |= abi.StateHasAcceptPPMByPosition
+		for i := range s.AcceptPPMByPosition {
+			s.AcceptPPMByPosition[i] = ppm(c.stats.AcceptedAt[i], c.stats.DraftedAt[i])
+		}
+	}
+}
+
+func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
+	t := c.tenants.get(r.Tenant)
+	*row = abi.Row{
+		ID: r.ID, ArrivalNS: r.Arrival, EnqueueNS: r.Enqueued, AgeNS: now - r.Arrival, Tenant: r.Tenant,
+		Priority: r.Priority, Class: r.Class, Phase: uint8(phase), Stream: bit(r.Stream), SpeculationAllowed: bit(!r.NoSpec),
+		Attempt: uint32(r.Attempt), PromptTokens: uint32(r.PromptTokens), ComputedTokens: uint32(r.Computed),
+		GeneratedTokens: uint32(r.Generated), MaxTokens: uint32(r.MaxTokens),
+		KVHeld: uint32(r.core.blocks), KVNeedPeak: uint32(c.blocksFor(r.peak())),
+		KVNeedNext:  uint32(max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks)),
+		Preemptions: uint32(r.Preemptions), TokensLost: uint32(r.TokensLost),
+		TenantWaiting: uint32(t.waiting), TenantRunning: uint32(t.running), TenantWeight: 1,
+		TenantServedIn: t.servedIn, TenantServedOut: t.servedOut,
+	}
+	if r.core.place == placeWaiting {
+		row.WaitNS = now - r.core.queuedAt
+	}
+	if o := &c.win.outputs[r.Class]; o.recent(now) {
+		row.ExpectedOutputP50, row.ExpectedOutputP90 = uint32(o.at(50)), uint32(o.at(90))
+		row.Valid |= abi.RowHasExpectedOutputP50 | abi.RowHasExpectedOutputP90
+	}
+	if r.Drafted > 0 {
+		row.AcceptPPM, row.Valid = ppm(uint64(r.Accepted), uint64(r.Drafted)), row.Valid|abi.RowHasAcceptPPM
+	}
+	optional(row, &row.TTFTDeadlineNS, abi.RowHasTTFTDeadlineNS, r.TTFTDeadline)
+	optional(row, &row.E2EDeadlineNS, abi.RowHasE2EDeadlineNS, r.Deadline)
+	optional(row, &row.ClientTTLNS, abi.RowHasClientTTLNS, r.TTL)
+	optional(row, &row.TPOTTargetNS, abi.RowHasTPOTTargetNS, c.cfg.SLO[r.Class].TPOTNS)
+	optional(row, &row.FirstTokenNS, abi.RowHasFirstTokenNS, r.FirstToken)
+	optional(row, &row.LastTokenNS, abi.RowHasLastTokenNS, r.LastToken)
+	optional(row, &row.MaxGapNS, abi.RowHasMaxGapNS, r.MaxGap)
+}
+
+// optional sets a field whose absence is 0 in Request.
+func optional(row *abi.Row, dst *int64, has uint64, v int64) {
+	if v != 0 {
+		*dst, row.Valid = v, row.Valid|has
+	}
+}
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func ppm(part, whole uint64) uint32 {
+	if whole == 0 {
+		return 0
+	}
+	return uint32(part * 1_000_000 / whole)
+}
+
+// mix is the finaliser of the SplitMix64 generator (Steele, Lea, Flood 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

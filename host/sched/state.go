@@ -1,3 +1,0 @@
-package sched
-
-type coreState struct{}

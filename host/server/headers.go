@@ -1,0 +1,162 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/oklog/ulid/v2"
+)
+
+// Headers of requests. Durations are Go durations or plain numbers of seconds.
+const (
+	headerClass    = "x-sluice-class"
+	headerPriority = "x-sluice-priority"
+	headerTenant   = "x-sluice-tenant"
+	headerTTL      = "x-sluice-queue-ttl"
+	headerDeadline = "x-sluice-deadline"
+	headerSpec     = "x-sluice-speculation"
+	headerAttempt  = "x-stainless-retry-count" // the official clients count their retries
+)
+
+const (
+	maxIDBytes     = 128
+	maxTenantBytes = 256
+	maxDuration    = 24 * time.Hour
+)
+
+// requestID is the client's own id when it is fit to be echoed and logged, else a new one.
+func requestID(c *fiber.Ctx) string {
+	id := c.Get(headerRequestID)
+	if id == "" || len(id) > maxIDBytes || strings.IndexFunc(id, notIDRune) >= 0 {
+		return ulid.Make().String()
+	}
+	return strings.Clone(id)
+}
+
+func notIDRune(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/+=", r))
+}
+
+// fillHeaders takes over what headers say beyond the body; a header wins over the field of the same meaning.
+func (k *call) fillHeaders(c *fiber.Ctx, f *common) error {
+	for _, fill := range []func(*fiber.Ctx, *common) error{k.fillClass, k.fillPriority, k.fillTenant, k.fillTimes, k.fillRest} {
+		if err := fill(c, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *call) fillClass(c *fiber.Ctx, f *common) error {
+	name := c.Get(headerClass, f.Class)
+	if name == "" {
+		return nil
+	}
+	i := slices.Index(k.s.cfg.Classes, name)
+	if i < 0 {
+		return badRequest("class", "unknown_class", "class %.64q is not known; there are %s", name, strings.Join(k.s.cfg.Classes, ", "))
+	}
+	k.req.Class = uint8(i)
+	return nil
+}
+
+func (k *call) fillPriority(c *fiber.Ctx, f *common) error {
+	p := value(f.Priority)
+	if text := c.Get(headerPriority); text != "" {
+		var err error
+		if p, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return badRequest("priority", codeType, "%s must be an integer, but is %.40q", headerPriority, text)
+		}
+	}
+	if p < math.MinInt32 || p > math.MaxInt32 {
+		return badRequest("priority", codeValue, "priority must fit 32 bits, but is %d", p)
+	}
+	k.req.Priority = int32(p)
+	return nil
+}
+
+// fillTenant names who asks: the tenant header, else the API key by its hash. The key itself is kept nowhere.
+func (k *call) fillTenant(c *fiber.Ctx, _ *common) error {
+	if t := c.Get(headerTenant); t != "" {
+		if len(t) > maxTenantBytes {
+			return badRequest("", codeValue, "%s has %d bytes, at most %d", headerTenant, len(t), maxTenantBytes)
+		}
+		k.req.Tenant = strings.Clone(t)
+		return nil
+	}
+	if key := c.Get(fiber.HeaderAuthorization); key != "" {
+		sum := sha256.Sum256([]byte(key))
+		k.req.Tenant = "key:" + hex.EncodeToString(sum[:8])
+	}
+	return nil
+}
+
+func (k *call) fillTimes(c *fiber.Ctx, _ *common) error {
+	for _, h := range []struct {
+		name string
+		dst  *int64
+	}{{headerTTL, &k.req.TTL}, {headerDeadline, &k.req.Deadline}} {
+		text := c.Get(h.name)
+		if text == "" {
+			continue
+		}
+		d, err := parseDuration(text)
+		if err != nil {
+			return badRequest("", codeValue, "%s must be a positive duration such as 2.5s, or seconds, up to %v, but is %.40q", h.name, maxDuration, text)
+		}
+		*h.dst = int64(d)
+	}
+	return nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if s, numErr := strconv.ParseFloat(text, 64); numErr == nil && s <= maxDuration.Seconds() {
+		d, err = time.Duration(s*1e9), nil
+	}
+	if err == nil && (d <= 0 || d > maxDuration) {
+		err = fmt.Errorf("parse duration: %v is out of range", d)
+	}
+	return d, err
+}
+
+func (k *call) fillRest(c *fiber.Ctx, _ *common) error {
+	switch text := c.Get(headerSpec); text {
+	case "", "on":
+	case "off":
+		k.req.NoSpec = true
+	default:
+		return badRequest("", codeValue, "%s must be on or off, but is %.40q", headerSpec, text)
+	}
+	if n, err := strconv.ParseUint(c.Get(headerAttempt), 10, 16); err == nil {
+		k.req.Attempt = int(n)
+	}
+	return nil
+}
+
+// requestBody is the body as it came. Compressed ones are refused: a small one may unpack to anything.
+func requestBody(c *fiber.Ctx) ([]byte, error) {
+	if enc := c.Get(fiber.HeaderContentEncoding); enc != "" && enc != "identity" {
+		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: "unsupported_encoding", message: "compressed bodies are not supported; send the JSON as it is"}
+	}
+	return c.Request().Body(), nil
+}
+
+// tenantHash is how logs name a tenant: as the traces do.
+func tenantHash(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(tenant))
+	return fmt.Sprintf("%016x", h.Sum64()|1)
+}

