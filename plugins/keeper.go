@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // keep is the host's own goroutine: it does what the loop must not wait for.
@@ -107,6 +108,7 @@ func (h *Host) fault(v *version, e Entry, why Fault, err error, now int64) {
 		h.poke()
 		return
 	}
+	err = fmt.Errorf("policy %s@%s: %w", v.name, short(v.digest), err)
 	h.tell(Event{Kind: EventFault, Name: v.name, Digest: v.digest, Hook: e.hookName(), Reason: why.String(), Err: err, At: now})
 	if !v.recent.add(now, h.opt.FaultWindow) {
 		h.replace(v, now)

@@ -31,7 +31,7 @@ type Input struct {
 }
 
 // DefaultClasses returns the class names by index of a server that configures none. Names that a trace adds come after.
-func DefaultClasses() []string { return []string{trace.DefaultClass, "interactive", "batch"} }
+func DefaultClasses() []string { return []string{trace.DefaultClass, "batch"} }
 
 // DefaultSched is the scheduler's configuration on a simulated device, as the server would choose it on a real one.
 func DefaultSched(p sim.Profile) sched.Config {

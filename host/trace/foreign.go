@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultClass is the class of a record whose source names none.
-const DefaultClass = "default"
+const DefaultClass = "interactive"
 
 // The largest lengths and times that an import believes.
 const (

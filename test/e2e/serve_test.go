@@ -51,8 +51,8 @@ func TestServeSwapRecordReplay(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, r := range records {
 		outcomes[r.Outcome]++
-		if r.Admit.Policy != "queue-age" || len(r.Admit.Digest) != 64 || r.Batch.Policy != "tpot-cap" {
-			t.Errorf("record %s does not name who decided: %+v %+v", r.ID, r.Admit, r.Batch)
+		if r.Batch.Policy != "tpot-cap" || len(r.Batch.Digest) != 64 || r.Priority.Policy != "class-priority" || len(r.Priority.Digest) != 64 {
+			t.Errorf("record %s does not name who decided: %+v %+v", r.ID, r.Batch, r.Priority)
 		}
 	}
 	if outcomes["length"] != clients || outcomes["cancelled_running"] != 1 {
@@ -107,12 +107,13 @@ func policyNames(t *testing.T, s *server) string {
 
 // record is the part of a trace record that these tests look at.
 type record struct {
-	ID      string `json:"id"`
-	Outcome string `json:"outcome"`
-	Output  int    `json:"output_tokens"`
-	Drafted int    `json:"drafted"`
-	Admit   who    `json:"admit"`
-	Batch   who    `json:"batch_cap"`
+	ID       string `json:"id"`
+	Outcome  string `json:"outcome"`
+	Output   int    `json:"output_tokens"`
+	Drafted  int    `json:"drafted"`
+	Admit    who    `json:"admit"`
+	Priority who    `json:"prioritize"`
+	Batch    who    `json:"batch_cap"`
 }
 
 type who struct {

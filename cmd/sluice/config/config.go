@@ -90,7 +90,7 @@ func Default() Config {
 		Device:  "auto",
 		Listen:  "127.0.0.1:8080",
 		Admin:   Admin{Listen: "127.0.0.1:9090"},
-		Classes: []Class{{Name: "default"}, {Name: "interactive"}, {Name: "batch"}},
+		Classes: []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:  Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
 		Compute: Compute{KV: "unified"},
 		Log:     Log{Level: "info", Format: "auto"},
