@@ -158,12 +158,19 @@ func TestPreemption(t *testing.T) {
 		{"only the best claimant preempts", nil, []request{{name: "x", phase: queued, class: 1, age: 0}, chat, batch("c", 2, 0)}, "c for chat"},
 		{"preempted often enough", nil, []request{chat, {name: "b", phase: running, class: 1, lost: 4}}, ""},
 		{"once more is allowed", []string{"preempt_limit", "5"}, []request{chat, {name: "b", phase: running, class: 1, lost: 4}}, "b for chat"},
+		{"then it is another's turn", nil, []request{chat, {name: "c", phase: running, class: 2, lost: 4}, batch("b", 1, sec)}, "b for chat"},
+		{"one that was preempted waits for a free place", nil, []request{{name: "p", phase: sluice.PhasePreempted}, batch("b", 1, sec)}, ""},
 		{"switched off", []string{"preempt", "false"}, []request{chat, batch("b", 1, 0)}, ""},
 		{"nobody waits", nil, []request{batch("b", 1, 0)}, ""},
 	} {
 		out := rank(t, sluicetest.New(t, &policy{}, c.settings...), c.all)
 		if got := victim(c.all, out); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
+		}
+		for i := range out {
+			if c.want == "" && sluice.RankFlag(out[i].Flags)&sluice.RankFlagMayPreempt != 0 {
+				t.Errorf("%s: %s has no victim and may preempt", c.name, c.all[i].name)
+			}
 		}
 	}
 }

@@ -27,16 +27,5 @@ func (p *places) take(class int) bool {
 	return true
 }
 
-// share is ns times a ratio in ppm, and the longest time there is when that is longer.
-func share(ns, ppm int64) int64 {
-	const forever = 1<<63 - 1
-	switch {
-	case ppm == 0:
-		return 0
-	case ns <= forever/ppm:
-		return ns * ppm / sluice.One
-	case ns/sluice.One > forever/ppm:
-		return forever
-	}
-	return ns / sluice.One * ppm
-}
+// share is ns times a ratio in ppm. It does not overflow for a day and a ratio of a thousand.
+func share(ns, ppm int64) int64 { return ns/sluice.One*ppm + ns%sluice.One*ppm/sluice.One }
