@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/gpu"
@@ -28,7 +30,7 @@ type loop struct {
 
 	forward  chan struct{}
 	computed chan error
-	empty    chan struct{} // closed once nothing is live; nil = nobody waits for it
+	empty    []chan struct{} // closed once nothing is live
 }
 
 func newLoop(e *Engine, core *sched.Core) loop {
@@ -53,9 +55,23 @@ func (l *loop) run() {
 		case <-tick.C:
 			l.core.Tick(l.e.Now())
 		case <-l.e.stop:
+			l.finish()
 			return
 		}
 		l.deliverEnded()
+	}
+}
+
+// finish answers what came after the last request had ended: arrivals are refused as draining.
+func (l *loop) finish() {
+	for {
+		select {
+		case m := <-l.e.inbox:
+			l.handle(m)
+			l.deliverEnded()
+		default:
+			return
+		}
 	}
 }
 
@@ -103,11 +119,9 @@ func (l *loop) handleOther(m message) {
 
 // cancelAll ends what is live as drained.
 func (l *loop) cancelAll(now int64) {
-	for id := uint64(1); id <= l.nextID; id++ {
-		if a := l.live[id]; a != nil {
-			a.err = ErrDraining
-			l.core.Cancel(now, id, sched.OutcomeDrained)
-		}
+	for _, id := range slices.Sorted(maps.Keys(l.live)) {
+		l.live[id].fail(ErrDraining)
+		l.core.Cancel(now, id, sched.OutcomeDrained)
 	}
 }
 
@@ -203,8 +217,8 @@ func (l *loop) finishStep(err error) {
 		if n := l.results[i].Emitted; n > 0 {
 			a.gap(now, n)
 			a.last = now
-			if !a.send(l.texts[i], n) && a.err == nil {
-				a.err = ErrSlowConsumer
+			if !a.send(l.texts[i], n) {
+				a.fail(ErrSlowConsumer)
 				l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
 			}
 		}
@@ -219,7 +233,7 @@ func (l *loop) finishRow(b *sched.Batch, i int, stepErr error) (sched.Result, st
 	row := &b.Rows[i]
 	a := l.live[row.Req.ID]
 	if stepErr != nil {
-		a.err = stepErr
+		a.fail(stepErr)
 		return sched.Result{Done: sched.OutcomeFailed}, ""
 	}
 	if !row.Sample {
@@ -227,7 +241,7 @@ func (l *loop) finishRow(b *sched.Batch, i int, stepErr error) (sched.Result, st
 	}
 	emitted, done, text, err := l.verify(a, row, i)
 	if err != nil {
-		a.err = err
+		a.fail(err)
 		return sched.Result{Done: sched.OutcomeFailed}, ""
 	}
 	return sched.Result{Emitted: emitted, Drafted: len(l.drafts[i]), Done: done}, text
