@@ -24,7 +24,7 @@ type loop struct {
 	flying   *sched.Batch // nil = no step on the device
 	batch    gpu.Batch
 	drafts   [][]gpu.Token // by row of flying
-	draftBuf []gpu.Token
+	draftBuf []gpu.Token   // tokens of the rows with drafts
 	results  []sched.Result
 	texts    []string
 
@@ -174,22 +174,19 @@ func (l *loop) buildBatch(b *sched.Batch) {
 		end := row.Start + row.Tokens
 		item := gpu.Item{Seq: row.Seq, Pos: row.Start, Tokens: a.history[row.Start:end:end]}
 		var draft []gpu.Token
+		if row.Draft > 0 {
+			item.Tokens, draft = l.draft(a, row, b.Spec)
+		}
 		if row.Sample {
-			draft = l.draft(a, row, b.Spec)
 			item.Logits = 1 + len(draft)
-			if len(draft) > 0 {
-				item.Tokens = append(item.Tokens, draft...)
-			}
 		}
 		l.drafts = append(l.drafts, draft)
 		l.batch.Items = append(l.batch.Items, item)
 	}
 }
 
-func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) []gpu.Token {
-	if row.Draft == 0 {
-		return nil
-	}
+// draft returns the row's known tokens with the drafts after them, and the drafts alone. Both are in the loop's buffer.
+func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) (tokens, draft []gpu.Token) {
 	nmin, nmax := l.e.cfg.NgramMin, l.e.cfg.NgramMax
 	if cfg.NgramMin > 0 {
 		nmin = cfg.NgramMin
@@ -198,8 +195,10 @@ func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) []gpu.Token {
 		nmax = cfg.NgramMax
 	}
 	from := len(l.draftBuf)
+	l.draftBuf = append(l.draftBuf, a.history[row.Start:row.Start+row.Tokens]...)
 	l.draftBuf = a.ngram.Draft(a.history, row.Draft, nmin, max(nmin, nmax), l.draftBuf)
-	return l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
+	tokens = l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
+	return tokens, tokens[row.Tokens:]
 }
 
 // finishStep samples or verifies, hands the scheduler the results and the readers their text.
