@@ -41,7 +41,7 @@ func newTraceList(t terminal, f *traceFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the newest requests",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			records := []trace.Record{}
 			err := f.scan(cmd.Context(), t, func(r *trace.Record) error {
@@ -89,7 +89,7 @@ func newTraceExport(t terminal, f *traceFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write requests as JSON lines, oldest first; replay reads them",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := trace.NewWriter(t.out)
 			if err := f.scan(cmd.Context(), t, w.Write); err != nil {
