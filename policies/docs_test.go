@@ -96,7 +96,7 @@ func TestThePageForAuthors(t *testing.T) {
 	set, _, _ := host.Swap(1)
 	st := abi.State{Size: abi.StateSize, BlocksTotal: 100, BlocksFree: 10}
 	verdicts, by := make([]abi.Verdict, 2), make([]abi.PolicyID, 2)
-	set.Admit(&st, []abi.Row{{Class: 1}, {Class: 2}}, verdicts, by)
+	set.Admit(&st, []abi.Row{{Class: 0}, {Class: 1}}, verdicts, by)
 	if verdicts[0].Action != uint8(abi.ActionAbstain) || verdicts[1].Status != 529 || verdicts[1].RetryAfterMs != 5000 {
 		t.Errorf("the module decides %+v", verdicts)
 	}
