@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
@@ -66,6 +67,9 @@ arrival_s, prompt_tokens, output_tokens and, if wanted, class; also compressed w
 func (f *replayFlags) run(ctx context.Context, t terminal) error {
 	if f.trace == "" || len(f.a) == 0 {
 		return usageErrorf("replay needs --trace FILE and --policy FILE (or --policy native)")
+	}
+	if f.speed <= 0 || slices.Contains(f.percents, 0) {
+		return usageErrorf("--speed and --step-percent must be above 0")
 	}
 	in, err := f.input(t)
 	if err != nil {

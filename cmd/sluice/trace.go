@@ -132,7 +132,7 @@ func (f *traceFlags) scan(ctx context.Context, t terminal, fn func(*trace.Record
 // scanFolder reads the folder of a server that does not run.
 func scanFolder(ctx context.Context, t terminal, dir string, q admin.TraceQuery, fn func(*trace.Record) error) (err error) {
 	s, err := store.Open(dir, store.Options{ReadOnly: true, Log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	if errors.Is(err, store.ErrNoTraces) {
+	if errors.Is(err, store.ErrNoTraces) || errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return usageError{err}
 	}
 	if err != nil {
