@@ -17,6 +17,7 @@ type Budget struct {
 var DefaultBudget = Budget{
 	Load: 50_000_000, Scalar: 500_000, BatchBase: 500_000, BatchRow: 10_000, State: 1_000_000, Pages: 512,
 }
+
 // or fills the zero fields of b from d.
 func (b Budget) or(d Budget) Budget {
 	pick := func(x, y int64) int64 {

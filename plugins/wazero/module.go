@@ -21,6 +21,9 @@ type module struct {
 // Instantiate implements plugins.Module.
 func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.Instance, err error) {
 	defer recovered(&err)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	i := &instance{r: m.r, sink: env.Sink}
 	i.begin(env.Now, env.Seed)
 	// Nothing of ctx may reach the guest or end it: how far it comes is a matter of fuel alone.
@@ -44,7 +47,7 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 		i.Close()
 		return nil, err
 	}
-	return i, ctx.Err()
+	return i, nil
 }
 
 // Close implements plugins.Module.
