@@ -25,7 +25,8 @@ setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, 
 
 test: SETUP_FLAGS := --with-clients
 test: build setup check ## everything that must hold at every commit
-	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./...
+	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
+	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./test/e2e
 	$(GO) test -race -timeout 20m ./host/... ./plugins/... ./gpu/sim/...
 
 check: ## formatting, vet, and that nothing generated is stale

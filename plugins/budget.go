@@ -11,9 +11,10 @@ type Budget struct {
 	Pages     uint32 `json:"pages,omitempty"`      // memory, in pages of 64 KiB
 }
 
-// DefaultBudget admits a policy written in Go. Measured: the start of its runtime takes about 12 M units and 40 pages,
-// entering it 1,500, a row of a plain loop from 360 to some thousands, and printing a panic some 50,000, without which
-// nobody would learn why a policy failed. 256 rows may take 190 us.
+// DefaultBudget admits a policy written in Go. Measured: the start of its runtime takes about 13 M units and 40 pages,
+// entering it 1,500 units, a row of the shipped policies up to 2,700, and printing a panic some 50,000, without which nobody
+// would learn why a policy failed. The meter overstates Go: see /docs/RATIONALE.md. A call that runs away over 256 rows is
+// stopped after about 200 us.
 var DefaultBudget = Budget{
 	Load: 50_000_000, Scalar: 500_000, BatchBase: 500_000, BatchRow: 10_000, State: 1_000_000, Pages: 512,
 }

@@ -36,6 +36,9 @@ Types: ` + strings.Join(llama.ConvertTypes(), " "),
 			if o.Type == "" {
 				return usageErrorf("convert needs --type, one of %s", strings.Join(llama.ConvertTypes(), " "))
 			}
+			if exists(args[1]) && !o.Overwrite {
+				return usageErrorf("%s is there already: --force replaces it", args[1])
+			}
 			libs, _, err := llamaPaths(orDefault(libs, t.getenv("SLUICE_LLAMA_LIB")), args[0])
 			if err != nil {
 				return usageError{err}

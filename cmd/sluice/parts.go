@@ -97,12 +97,8 @@ func (p *parts) readChain() ([]plugins.Policy, error) {
 	if !p.cfg.Shipped() {
 		return readPolicies(p.cfg.Policies)
 	}
-	modules, err := policies.Shipped()
-	if err != nil {
-		return nil, err
-	}
 	var chain []plugins.Policy
-	for _, m := range modules {
+	for _, m := range policies.Shipped() {
 		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm})
 	}
 	return chain, nil

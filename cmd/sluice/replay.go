@@ -134,11 +134,16 @@ func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, erro
 		return replay.Side{}, usageError{err}
 	}
 	done()
-	name := strings.Join(texts, " + ")
-	if len(specs) == 1 {
-		name = filepath.Base(texts[0])
+	return replay.Side{Name: sideName(texts, specs), New: func() (abi.Decider, func(), error) { return s.load(ctx) }, Who: s.who}, nil
+}
+
+// sideName is what was asked for, without the folders: reports are compared across machines.
+func sideName(texts []string, specs []config.Policy) string {
+	names := make([]string, len(specs))
+	for i, p := range specs {
+		names[i] = filepath.Base(p.File) + strings.TrimPrefix(texts[i], p.File)
 	}
-	return replay.Side{Name: name, New: func() (abi.Decider, func(), error) { return s.load(ctx) }, Who: s.who}, nil
+	return strings.Join(names, " + ")
 }
 
 // side loads one chain of policies.

@@ -29,7 +29,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer, "wasm": buildPolicies,
+			"exits": exits, "serve": startServer, "stop": stopServer,
 		},
 	})
 }
@@ -54,17 +54,4 @@ func codeOf(err error) string {
 		return strconv.Itoa(ee.ExitCode())
 	}
 	return err.Error()
-}
-
-// buildPolicies NAME...: builds policies that ship, with the ordinary toolchain, into NAME.wasm.
-func buildPolicies(ts *testscript.TestScript, neg bool, args []string) {
-	for _, name := range args {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w",
-			"-o", ts.MkAbs(name+".wasm"), "./policies/"+name)
-		cmd.Dir = ts.Getenv("REPO")
-		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			ts.Fatalf("build policy %s: %v\n%s", name, err, out)
-		}
-	}
 }

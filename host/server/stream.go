@@ -201,6 +201,11 @@ func (b *body) chunk(text, finish string) {
 
 // Close is called by the HTTP server when it is done with the response, however that went.
 func (b *body) Close() error {
+	defer func() {
+		if r := recover(); r != nil {
+			_ = b.s.panicked(b.route, b.id, r)
+		}
+	}()
 	if b.quiet != nil {
 		b.quiet.Stop()
 	}

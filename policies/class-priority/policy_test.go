@@ -101,6 +101,8 @@ func TestOrder(t *testing.T) {
 		{"arrival inside a class", nil, []request{{name: "later", age: sec}, {name: "earlier", age: 2 * sec}}, "earlier later"},
 		{"priority inside a class", nil, []request{{name: "plain", age: 4 * sec}, {name: "urgent", priority: -1, age: sec}}, "urgent plain"},
 		{"no priority beats a class", nil, []request{{name: "batch", class: 1, priority: math.MinInt32}, {name: "chat", priority: math.MaxInt32}}, "chat batch"},
+		{"a large priority is still one of its class", nil, []request{{name: "batch", class: 1}, {name: "chat", priority: 1 << 20}}, "chat batch"},
+		{"beyond 16 bits they are equal", nil, []request{{name: "x", priority: -50_000}, {name: "y", priority: -40_000, age: sec}, {name: "z", priority: 50_000}}, "y x z"},
 		{"five seconds are worth a class", nil, []request{{name: "chat", age: sec}, {name: "batch", class: 1, age: 5 * sec}}, "batch chat"},
 		{"less is not", nil, []request{{name: "chat", age: sec}, {name: "batch", class: 1, age: 5*sec - 1}}, "chat batch"},
 		{"another step", []string{"age_step", "1s"}, []request{{name: "chat"}, {name: "batch", class: 3, age: 4 * sec}}, "batch chat"},

@@ -93,6 +93,7 @@ func TestBatchIsShedFirst(t *testing.T) {
 	}{
 		{"interactive waits briefly", nil, 4 * sec, 8 * sec, "-"},
 		{"interactive has waited half of its time", nil, 5*sec + 1, 8 * sec, "503 priority"},
+		{"exactly half is not pressure", nil, 5 * sec, 8 * sec, "-"},
 		{"so has batch, just", nil, 6 * sec, 5*sec + 1, "503 priority"},
 		{"batch has not", nil, 9 * sec, 5 * sec, "-"},
 		{"batch is late by itself", nil, 9 * sec, 11 * sec, "503 queue_age"},
@@ -206,6 +207,38 @@ func TestPause(t *testing.T) {
 		if got := at(s.ns, s.host); got != s.want {
 			t.Errorf("after %d ms: %s, not %s", s.ns/ms, got, s.want)
 		}
+	}
+}
+
+// Nor does the pause count as pressure on batch.
+func TestPauseIsNoPressure(t *testing.T) {
+	p := sluicetest.New(t, &policy{}, "max_age", "10s", "max_age.1", "8s")
+	chat, batch := row(queued, 0, 60*sec), row(queued, 1, 60*sec)
+	st := state(chat, batch)
+	st.HostState = uint8(sluice.HostStatePaused)
+	p.Admit(st, chat, batch)
+	st.HostState, st.NowNS = uint8(sluice.HostStateRunning), now+sec
+	p.Admit(st, chat, batch)
+	for after, want := range map[int64]string{5 * sec: "-", 5*sec + 1: "503 priority"} {
+		st.NowNS = now + sec + after
+		if got := say(p.Admit(st, chat, batch)[1]); got != want {
+			t.Errorf("%d ms after the pause batch has %s, not %s", after/ms, got, want)
+		}
+	}
+}
+
+// Batch that is let in does not stand before interactive traffic of the same burst.
+func TestBurstOfTwoClasses(t *testing.T) {
+	p := sluicetest.New(t, &policy{}, "arrival_factor", "1", "max_age", "10s")
+	st := &sluice.State{NowNS: now, WaitingRequests: 1, EstimatedWaitNS: 3 * sec, Valid: sluice.StateHasEstimatedWaitNS}
+	st.Classes[0].Waiting = 1
+	got := ""
+	for _, v := range p.Admit(st, row(arrival, 1, 0), row(arrival, 1, 0), row(arrival, 1, 0), row(arrival, 1, 0),
+		row(arrival, 0, 0), row(arrival, 0, 0), row(arrival, 0, 0), row(arrival, 0, 0)) {
+		got += say(v)[:1]
+	}
+	if got != "---5---5" {
+		t.Errorf("verdicts are %s", got)
 	}
 }
 

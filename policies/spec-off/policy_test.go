@@ -139,6 +139,37 @@ func TestRejectedDrafts(t *testing.T) {
 	}
 }
 
+// The share is judged by enough drafts, and comes back a quarter above the limit: 10 % and 12.5 % of 32 drafts and more.
+func TestAcceptance(t *testing.T) {
+	a := newAcceptance(sluice.One / 10)
+	drafted, accepted := uint64(1000), uint64(900)
+	learn := func(d, ok uint64) bool {
+		drafted, accepted = drafted+d, accepted+ok
+		a.learn(drafted, accepted)
+		return a.poor()
+	}
+	for i, s := range []struct {
+		d, ok uint64
+		poor  bool
+	}{
+		{0, 0, false}, // where it begins does not count
+		{31, 0, false}, {1, 0, true}, {100, 20, true}, {100, 20, true}, {100, 20, true}, {100, 20, false},
+		{100, 12, false}, {100, 12, false}, {100, 0, true}, {100, 12, true},
+	} {
+		if poor := learn(s.d, s.ok); poor != s.poor {
+			mean, _ := a.mean.Value()
+			t.Fatalf("sample %d: poor is %v at a mean of %d ppm", i, poor, mean)
+		}
+	}
+	a = newAcceptance(sluice.One / 10)
+	a.learn(1000, 500)
+	a.learn(10, 5) // another run of the host
+	a.learn(1010, 505)
+	if mean, _ := a.mean.Value(); mean != sluice.One/2 {
+		t.Errorf("the mean is %d ppm after the totals went back", mean)
+	}
+}
+
 // min_accept=0 speculates whatever becomes of the drafts.
 func TestNeverPoor(t *testing.T) {
 	s := newServer(t, "min_accept", "0")

@@ -129,12 +129,35 @@ func TestWaitsForACut(t *testing.T) {
 		{500, 13, 90 * ms, 12}, // still 13
 		{501, 12, 90 * ms, 12}, // the measure has the past in it
 		{563, 12, 90 * ms, 12},
-		{564, 12, 90 * ms, 9}, // 64 steps after the batch had come down
-		{565, 9, 40 * ms, 10}, // under the target: one more
-		{566, 9, 40 * ms, 10}, // which is not used
+		{564, 12, 90 * ms, 9},  // 64 steps after the batch had come down
+		{565, 9, 40 * ms, 10},  // under the target: one more
+		{566, 9, 40 * ms, 10},  // which is not used
+		{567, 10, 45 * ms, 10}, // the band
+		{568, 10, 50 * ms, 10},
+		{569, 10, 44 * ms, 11},
+		{690, 0, 90 * ms, 11}, // nothing runs: the measure is of the past
+		{700, 2, 90 * ms, 1},  // cut from what runs, not from what might
+		{801, 1, 40 * ms, 2},
 	} {
 		if got := ask(s.step, s.running, s.ns); got != s.want {
 			t.Fatalf("step %d: the cap is %d, not %d", s.step, got, s.want)
+		}
+	}
+}
+
+// The policy is asked again when it will decide again.
+func TestHolds(t *testing.T) {
+	for settings, want := range map[string]uint32{"1": 0, "16": 15} {
+		p := sluicetest.New(t, &policy{}, "hold_steps", settings)
+		if plan, _ := p.BatchCap(&sluice.State{MaxNumSeqs: 4}); plan.HoldSteps != want {
+			t.Errorf("hold_steps=%s holds for %d further steps", settings, plan.HoldSteps)
+		}
+	}
+	p := sluicetest.New(t, &policy{})
+	for step := uint64(1); step <= 17; step++ { // a host that asks at every step all the same
+		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: 16, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS})
+		if want := uint32(16); step < 17 && plan.MaxSeqs != want || step == 17 && plan.MaxSeqs == want {
+			t.Errorf("step %d: the cap is %d", step, plan.MaxSeqs)
 		}
 	}
 }
@@ -180,6 +203,25 @@ func TestSwap(t *testing.T) {
 		if plan.MaxSeqs != c.want {
 			t.Errorf("%v: the cap is %d, not %d", c.settings, plan.MaxSeqs, c.want)
 		}
+	}
+	late := sluicetest.New(t, &policy{}, "hold_steps", "1")
+	if err := late.Restore(saved); err != nil { // into a host whose steps begin anew, as after a restart
+		t.Fatal(err)
+	}
+	hot := &sluice.State{MaxNumSeqs: 64, Running: before, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS}
+	for hot.StepID = 1; hot.StepID < 3; hot.StepID++ {
+		late.BatchCap(hot)
+	}
+	if plan, _ := late.BatchCap(hot); plan.MaxSeqs >= before {
+		t.Errorf("the cap stays at %d over the target", plan.MaxSeqs)
+	}
+	same := sluicetest.New(t, &policy{}, "hold_steps", "1")
+	if err := same.Restore(saved); err != nil {
+		t.Fatal(err)
+	}
+	hot.StepID = s.step
+	if plan, _ := same.BatchCap(hot); plan.MaxSeqs != before {
+		t.Errorf("the cap is cut to %d by what was measured before the swap", plan.MaxSeqs)
 	}
 	for _, bad := range [][]byte{nil, {1}, make([]byte, 13), append(saved, 0)} {
 		if err := sluicetest.New(t, &policy{}).Restore(bad); err == nil {
