@@ -94,6 +94,13 @@ func TestTheShippedPoliciesDecideAtTheirHooks(t *testing.T) {
 		if !ok || !by(id, "tpot-cap") || later.MaxSeqs >= first.MaxSeqs || later.MaxSeqs == 0 {
 			t.Errorf("decided %v by %+v: cap %d and then %d", ok, r.Ref(id), first.MaxSeqs, later.MaxSeqs)
 		}
+		if err := r.Push(context.Background(), "tpot-cap", modules["tpot-cap"], map[string]string{"increase": "2"}); err != nil {
+			t.Fatal(err)
+		}
+		var kept abi.BatchPlan
+		if r.step().BatchPlan(st, &kept); kept.MaxSeqs != later.MaxSeqs {
+			t.Errorf("its next version begins with a cap of %d, want the %d that it had learned", kept.MaxSeqs, later.MaxSeqs)
+		}
 	})
 	t.Run("spec-off drafts for a small batch and not for a large one", func(t *testing.T) {
 		draft := func(running uint32) uint32 {
