@@ -79,8 +79,11 @@ func refusals() map[string]struct {
 		"a loop on any state":     {guesttest.Policy(hook(guesttest.Forever(), guesttest.I32(0))), plugins.StageSelfTest, []string{"idle", "out of fuel", "budget"}},
 		"a loop on a busy state":  {guesttest.Breaker(1, 24, guesttest.Forever()), plugins.StageSelfTest, []string{"busy", "out of fuel"}},
 		"a trap on a full window": {guesttest.Breaker(1, 256, guesttest.Unreachable), plugins.StageSelfTest, []string{"256 rows", "unreachable"}},
-		"a return of 2":           {guesttest.Policy(hook(guesttest.I32(2))), plugins.StageSelfTest, []string{"returned 2", "abstain"}},
-		"an unknown action":       {guesttest.Policy(hook(guesttest.Put8(guesttest.OutPtr, 9), guesttest.I32(0))), plugins.StageSelfTest, []string{"action = 9"}},
+		"a restore that traps":    {counting(1, guesttest.Unreachable), plugins.StageSelfTest, []string{"sluice_restore", "unreachable"}},
+		"state outside memory": {guesttest.Policy(guesttest.Admit(1), guesttest.Hook(abi.ExportSave, guesttest.I64(-1)), guesttest.Hook(abi.ExportRestore, guesttest.I32(0))),
+			plugins.StageSelfTest, []string{"sluice_save", "outside"}},
+		"a return of 2":     {guesttest.Policy(hook(guesttest.I32(2))), plugins.StageSelfTest, []string{"returned 2", "abstain"}},
+		"an unknown action": {guesttest.Policy(hook(guesttest.Put8(guesttest.OutPtr, 9), guesttest.I32(0))), plugins.StageSelfTest, []string{"action = 9"}},
 	}
 }
 

@@ -24,7 +24,7 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	i := &instance{r: m.r, sink: env.Sink}
+	i := &instance{sink: env.Sink, reserved: linearMemory{live: &m.r.instances}}
 	i.begin(env.Now, env.Seed)
 	// Nothing of ctx may reach the guest or end it: how far it comes is a matter of fuel alone.
 	i.ctx = guestContext{context.Background(), i}
@@ -39,7 +39,6 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 	if err != nil {
 		return nil, i.trap("start", err)
 	}
-	m.r.instances.Add(1)
 	if err = i.bind(); err == nil {
 		err = i.initialize()
 	}

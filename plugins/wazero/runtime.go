@@ -58,7 +58,7 @@ func New(opt Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Live counts the modules and instances that are not closed.
+// Live counts the modules that are not closed, and the instances whose memory is not freed.
 func (r *Runtime) Live() (modules, instances int64) { return r.modules.Load(), r.instances.Load() }
 
 // Import implements plugins.Runtime.
