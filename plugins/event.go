@@ -58,14 +58,22 @@ func (h *Host) notify(n notice) {
 	}
 }
 
-// deliver logs a notice and calls OnEvent.
+// deliver logs a notice and calls OnEvent. A refusal is not logged: whoever pushed gets it as an error.
 func (h *Host) deliver(n notice) {
 	if n.guest != nil {
 		level := slog.Level(max(-1, min(n.level, 2)) * 4)
 		h.opt.Log.Log(context.Background(), level, n.line, "policy", n.guest.name, "digest", short(n.guest.digest), "source", "policy")
 		return
 	}
-	e := n.event
+	if n.event.Kind != EventRefused {
+		h.logEvent(n.event)
+	}
+	if h.opt.OnEvent != nil {
+		h.opt.OnEvent(n.event)
+	}
+}
+
+func (h *Host) logEvent(e Event) {
 	level := slog.LevelInfo
 	if e.Err != nil {
 		level = slog.LevelWarn
@@ -78,7 +86,4 @@ func (h *Host) deliver(n notice) {
 		attrs = append(attrs, "err", e.Err)
 	}
 	h.opt.Log.Log(context.Background(), level, "policy "+string(e.Kind), attrs...)
-	if h.opt.OnEvent != nil {
-		h.opt.OnEvent(e)
-	}
 }

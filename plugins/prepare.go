@@ -35,22 +35,23 @@ func (h *Host) Prepare(ctx context.Context, name string, wasm []byte, config map
 		return nil, fmt.Errorf("prepare policy %s: %w", name, err)
 	}
 	v.say = h.say
-	stage, err := h.build(ctx, v, wasm)
-	if err == nil {
-		err = h.ready(ctx, v)
-	}
-	if err != nil {
+	if err := h.load(ctx, v, wasm); err != nil {
 		v.close()
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("prepare policy %s: %w", name, context.Cause(ctx))
-		}
-		if stage != "" {
-			err = &RefusedError{v.name, v.digest, stage, err}
 		}
 		h.tell(Event{Kind: EventRefused, Name: name, Digest: v.digest, Err: err})
 		return nil, err
 	}
 	return &Candidate{v}, nil
+}
+
+// load builds a version and gives it its instances. Its error is a *RefusedError.
+func (h *Host) load(ctx context.Context, v *version, wasm []byte) error {
+	if stage, err := h.build(ctx, v, wasm); err != nil {
+		return &RefusedError{v.name, v.digest, stage, err}
+	}
+	return h.ready(ctx, v)
 }
 
 // build takes a version from bytes to tested code.

@@ -19,8 +19,7 @@ type active struct {
 	unsent  int // tokens whose text is still held back
 	gaps    []trace.Gap
 	last    int64 // time of the last emission
-	finish  string
-	err     error
+	err     error // the first thing that went wrong
 }
 
 // maxGaps bounds the rhythm that a record keeps. A longer answer's record has none rather than part of it.
@@ -33,18 +32,25 @@ func (a *active) take(tok gpu.Tokenizer, from int) (emitted int, done sched.Outc
 		t := a.history[i]
 		emitted++
 		if tok.IsEnd(t) && !a.req.IgnoreEOS {
-			done, a.finish = sched.OutcomeCompleted, "stop"
+			done = sched.OutcomeCompleted
 			break
 		}
 		piece, stopped := a.text.push(tok.Piece(t))
 		text += piece
 		if stopped {
-			done, a.finish = sched.OutcomeCompleted, "stop"
+			done = sched.OutcomeCompleted
 			break
 		}
 	}
 	a.history = a.history[:from+emitted]
 	return emitted, done, text
+}
+
+// fail notes why the request will end. What ends it comes first: a step that is aborted for a drain says nothing more.
+func (a *active) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
 }
 
 func (a *active) gap(now int64, tokens int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
-// PolicySource is where the policies in force come from; plugins.Host is one.
+// PolicySource is where the policies in force come from: a plugins.Host, with names for the trace.
 type PolicySource interface {
 	// Swap is called between two steps by the loop's goroutine. It returns the set in force and whether it changed.
 	Swap(now int64) (d abi.Decider, epoch uint32, changed bool)

@@ -25,8 +25,10 @@ func (l *loop) deliverEnded() {
 			record(l.record(a))
 		}
 	}
-	if l.empty != nil && len(l.live) == 0 {
-		close(l.empty)
+	if len(l.live) == 0 {
+		for _, empty := range l.empty {
+			close(empty)
+		}
 		l.empty = nil
 	}
 }

@@ -22,7 +22,12 @@ type Engine struct {
 	inbox chan message
 	stop  chan struct{}
 	gone  chan struct{} // closed when the loop has returned
-	once  sync.Once
+
+	saying sync.RWMutex // lets Close see the last message; held for the time of a send to a loop that still receives
+	shut   bool
+
+	once     sync.Once
+	closeErr error
 
 	loop loop
 }
@@ -114,17 +119,13 @@ func (e *Engine) newActive(req Request) *active {
 
 // say reports whether the loop will see m.
 func (e *Engine) say(m message) bool {
-	select {
-	case <-e.gone:
-		return false
-	default:
-	}
-	select {
-	case e.inbox <- m:
-		return true
-	case <-e.gone:
+	e.saying.RLock()
+	defer e.saying.RUnlock()
+	if e.shut {
 		return false
 	}
+	e.inbox <- m
+	return true
 }
 
 // Snapshot is the state of the loop between two of its actions.
@@ -155,7 +156,7 @@ func (e *Engine) Drain(ctx context.Context) {
 	empty := make(chan struct{})
 	e.say(message{run: func(int64) {
 		e.loop.core.SetHostState(abi.HostStateDraining)
-		e.loop.empty = empty
+		e.loop.empty = append(e.loop.empty, empty)
 	}})
 	select {
 	case <-empty:
@@ -175,19 +176,22 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends everything that is left as drained, stops the loop and closes the device.
+// Close ends everything that is left as drained, stops the loop and closes the device. Further calls return the same.
 func (e *Engine) Close() error {
 	e.once.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		e.Drain(ctx)
+		e.saying.Lock() // the loop still receives, so that whoever sends comes to an end
+		e.shut = true
+		e.saying.Unlock()
 		close(e.stop)
+		<-e.gone
+		if err := e.cfg.Device.Close(); err != nil {
+			e.closeErr = fmt.Errorf("close device: %w", err)
+		}
 	})
-	<-e.gone
-	if err := e.cfg.Device.Close(); err != nil {
-		return fmt.Errorf("close device: %w", err)
-	}
-	return nil
+	return e.closeErr
 }
 
 // tenantHash is what policies and traces know of a tenant; 0 is none.

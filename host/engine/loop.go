@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/gpu"
@@ -22,14 +24,14 @@ type loop struct {
 	flying   *sched.Batch // nil = no step on the device
 	batch    gpu.Batch
 	drafts   [][]gpu.Token // by row of flying
-	draftBuf []gpu.Token
+	draftBuf []gpu.Token   // tokens of the rows with drafts
 	results  []sched.Result
 	sampled  []sampled // by row of flying
 	todo     []int     // scratch of sampleRows
 
 	forward  chan struct{}
 	computed chan error
-	empty    chan struct{} // closed once nothing is live; nil = nobody waits for it
+	empty    []chan struct{} // closed once nothing is live
 }
 
 func newLoop(e *Engine, core *sched.Core) loop {
@@ -54,9 +56,23 @@ func (l *loop) run() {
 		case <-tick.C:
 			l.core.Tick(l.e.Now())
 		case <-l.e.stop:
+			l.finish()
 			return
 		}
 		l.deliverEnded()
+	}
+}
+
+// finish answers what came after the last request had ended: arrivals are refused as draining.
+func (l *loop) finish() {
+	for {
+		select {
+		case m := <-l.e.inbox:
+			l.handle(m)
+			l.deliverEnded()
+		default:
+			return
+		}
 	}
 }
 
@@ -104,11 +120,9 @@ func (l *loop) handleOther(m message) {
 
 // cancelAll ends what is live as drained.
 func (l *loop) cancelAll(now int64) {
-	for id := uint64(1); id <= l.nextID; id++ {
-		if a := l.live[id]; a != nil {
-			a.err = ErrDraining
-			l.core.Cancel(now, id, sched.OutcomeDrained)
-		}
+	for _, id := range slices.Sorted(maps.Keys(l.live)) {
+		l.live[id].fail(ErrDraining)
+		l.core.Cancel(now, id, sched.OutcomeDrained)
 	}
 }
 
@@ -161,22 +175,19 @@ func (l *loop) buildBatch(b *sched.Batch) {
 		end := row.Start + row.Tokens
 		item := gpu.Item{Seq: row.Seq, Pos: row.Start, Tokens: a.history[row.Start:end:end]}
 		var draft []gpu.Token
+		if row.Draft > 0 {
+			item.Tokens, draft = l.draft(a, row, b.Spec)
+		}
 		if row.Sample {
-			draft = l.draft(a, row, b.Spec)
 			item.Logits = 1 + len(draft)
-			if len(draft) > 0 {
-				item.Tokens = append(item.Tokens, draft...)
-			}
 		}
 		l.drafts = append(l.drafts, draft)
 		l.batch.Items = append(l.batch.Items, item)
 	}
 }
 
-func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) []gpu.Token {
-	if row.Draft == 0 {
-		return nil
-	}
+// draft returns the row's known tokens with the drafts after them, and the drafts alone. Both are in the loop's buffer.
+func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) (tokens, draft []gpu.Token) {
 	nmin, nmax := l.e.cfg.NgramMin, l.e.cfg.NgramMax
 	if cfg.NgramMin > 0 {
 		nmin = cfg.NgramMin
@@ -185,8 +196,10 @@ func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) []gpu.Token {
 		nmax = cfg.NgramMax
 	}
 	from := len(l.draftBuf)
+	l.draftBuf = append(l.draftBuf, a.history[row.Start:row.Start+row.Tokens]...)
 	l.draftBuf = a.ngram.Draft(a.history, row.Draft, nmin, max(nmin, nmax), l.draftBuf)
-	return l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
+	tokens = l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
+	return tokens, tokens[row.Tokens:]
 }
 
 // finishStep samples or verifies, hands the scheduler the results and the readers their text.
@@ -215,8 +228,8 @@ func (l *loop) finishStep(err error) {
 func (l *loop) emit(now int64, a *active, tokens int, text string) {
 	a.gap(now, tokens)
 	a.last = now
-	if !a.send(text, tokens) && a.err == nil {
-		a.err = ErrSlowConsumer
+	if !a.send(text, tokens) {
+		a.fail(ErrSlowConsumer)
 		l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
 	}
 }
@@ -230,7 +243,7 @@ func (l *loop) result(b *sched.Batch, i int, stepErr error) sched.Result {
 		stepErr = l.sampled[i].err
 	}
 	if stepErr != nil {
-		l.live[b.Rows[i].Req.ID].err = stepErr
+		l.live[b.Rows[i].Req.ID].fail(stepErr)
 		return sched.Result{Done: sched.OutcomeFailed}
 	}
 	s := &l.sampled[i]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -18,13 +19,18 @@ const epoch = int64(1e9)
 // bytesPerToken stands for the size of a request, which a trace does not hold.
 const bytesPerToken = 4
 
+// The largest time and length that a trace is believed; nothing that is computed from them can wrap.
+const (
+	maxSpan   = int64(1) << 61 // ns, 73 years
+	maxTokens = 1 << 40
+)
+
 // job is one request of the trace on its way through the replay.
 type job struct {
 	req    sched.Request
 	length int     // tokens after which it is done; only the loop looks at it
 	done   bool    // its model said so; else its length was the limit
 	accept float64 // chance of a draft token
-	class  string
 	model  string
 	bucket int
 }
@@ -63,8 +69,11 @@ func newWorkload(in *Input) (*workload, error) {
 			w.excluded++
 			continue
 		}
-		at := epoch + int64(float64(r.Arrival-first)/in.Speed)
-		if err := w.add(in, r, at, limit, all); err != nil {
+		after := float64(r.Arrival-first) / in.Speed
+		if !(after >= 0 && after < float64(maxSpan)) {
+			return nil, fmt.Errorf("replay: record %d (%s) arrives too long after the first: at speed %g, %.0f s", i, r.ID, in.Speed, after/1e9)
+		}
+		if err := w.add(in, r, epoch+int64(after), limit, all); err != nil {
 			return nil, err
 		}
 	}
@@ -78,11 +87,12 @@ func (w *workload) add(in *Input, r *trace.Record, at int64, limit int, all *len
 		return err
 	}
 	id := uint64(len(w.jobs) + 1)
+	output := min(r.OutputTokens, maxTokens)
 	j := job{
-		length: r.OutputTokens, done: r.Outcome == "completed", accept: acceptance(r, in.Acceptance),
-		class: r.Class, model: r.Model, bucket: bucketOf(r.PromptTokens),
+		length: output, done: r.Outcome == "completed", accept: acceptance(r, in.Acceptance),
+		model: r.Model, bucket: bucketOf(r.PromptTokens),
 		req: sched.Request{
-			ID: id, Class: class, Priority: r.Priority, Tenant: tenantHash(r.Tenant), Arrival: at, TTL: r.TTL, Attempt: r.Attempt,
+			ID: id, Class: class, Priority: r.Priority, Tenant: tenant(r.Tenant), Arrival: at, TTL: r.TTL, Attempt: r.Attempt,
 			PromptTokens: r.PromptTokens, PromptBytes: r.PromptTokens * bytesPerToken, MaxTokens: r.MaxTokens,
 			Stream: r.Stream || r.Imported != "",
 		},
@@ -91,14 +101,14 @@ func (w *workload) add(in *Input, r *trace.Record, at int64, limit int, all *len
 		j.req.MaxTokens = limit
 	}
 	if !known(r) {
-		j.length = all.draw(r.PromptTokens, r.OutputTokens, draw(in.Seed, drawLength, id, 0))
+		j.length = all.draw(r.PromptTokens, output, draw(in.Seed, drawLength, id, 0))
 		w.drawn++
 	}
 	if j.length >= j.req.MaxTokens {
 		j.length, j.done = j.req.MaxTokens, false
 	}
 	if r.Outcome == "cancelled_in_queue" || r.Outcome == "cancelled_running" {
-		w.departures = append(w.departures, departure{at: at + r.E2E, job: len(w.jobs)})
+		w.departures = append(w.departures, departure{at: at + min(r.E2E, maxSpan), job: len(w.jobs)})
 	}
 	w.jobs = append(w.jobs, j)
 	return nil
@@ -120,23 +130,35 @@ func (w *workload) class(name string) (uint8, error) {
 	return uint8(i), nil
 }
 
+// className is the name of a class, as the live server's records have it: a policy may choose one without a name.
+func (w *workload) className(class uint8) string {
+	if int(class) < len(w.classes) {
+		return w.classes[class]
+	}
+	return fmt.Sprintf("class%d", class)
+}
+
 // defaultMaxTokens stands for a max_tokens that the trace does not hold: one value for all, so that it says nothing
 // about any single length.
 func defaultMaxTokens(records []trace.Record) int {
 	most := 1024
 	for i := range records {
-		for most < records[i].OutputTokens {
+		for most < min(records[i].OutputTokens, maxTokens) {
 			most *= 2
 		}
 	}
 	return most
 }
 
-func tenantHash(tenant string) uint64 {
-	if tenant == "" {
+// tenant is the hash that a record holds, as policies saw it; a tenant of another origin is hashed.
+func tenant(name string) uint64 {
+	if n, err := strconv.ParseUint(name, 16, 64); err == nil && len(name) == 16 {
+		return n
+	}
+	if name == "" {
 		return 0
 	}
 	h := fnv.New64a()
-	h.Write([]byte(tenant))
+	h.Write([]byte(name))
 	return h.Sum64()
 }

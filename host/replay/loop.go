@@ -197,7 +197,7 @@ func (l *loop) takeEnded() {
 		j := &l.work.jobs[r.ID-1]
 		l.run.add(j, r)
 		if l.in.OnEnd != nil {
-			rec := trace.FromRequest(r, j.class, l.in.Who)
+			rec := trace.FromRequest(r, l.work.className(r.Class), l.in.Who)
 			rec.ID, rec.Arrival, rec.Model, rec.Backend = recordID(r.ID), r.Arrival, j.model, "sim:"+l.in.Sim.Name
 			l.in.OnEnd(&rec)
 		}

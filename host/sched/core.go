@@ -117,6 +117,9 @@ func (c *Core) SetPolicies(p abi.Decider, epoch uint32) {
 	if p != nil {
 		c.hooks = p.Hooks()
 	}
+	if !c.hooks.Has(abi.HookEvents) {
+		c.events = c.events[:0] // nobody is left to hear them
+	}
 	c.plan, c.spec = heldPlan{}, heldSpec{}
 }
 

@@ -1,13 +1,15 @@
 package sched
 
-import "github.com/sluice-dev/sluice/plugins/abi"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
 
 // head is who enters next: first those that were preempted, then the policy's order.
 func (c *Core) head(f *filling) *Request {
-	switch {
-	case f.claim != nil && f.claim.core.place == placeWaiting:
-		return f.claim
-	case len(c.resuming) > 0:
+	if len(c.resuming) > 0 {
 		return c.resuming[0]
 	}
 	for _, r := range f.order {
@@ -18,12 +20,17 @@ func (c *Core) head(f *filling) *Request {
 	return nil
 }
 
-// mayEnter reports whether the batch plan lets r take a place now, KV blocks left aside.
-func (c *Core) mayEnter(f *filling, r *Request) bool {
-	if r == nil || len(c.running) >= f.lim.seqs || c.BlocksUsed() > f.lim.kvCeiling {
+// mayEnter reports whether the batch plan lets r take a place now, KV blocks left aside. A running request that would
+// leave first may be named as gone.
+func (c *Core) mayEnter(f *filling, r, gone *Request) bool {
+	running, used := len(c.running), c.BlocksUsed()
+	if gone != nil {
+		running, used = running-1, used-gone.core.blocks
+	}
+	if r == nil || running >= f.lim.seqs || used > f.lim.kvCeiling {
 		return false
 	}
-	if r.Class != 0 && f.lim.reserve > 0 && len(c.running) >= f.lim.seqs-f.lim.reserve {
+	if r.Class != 0 && f.lim.reserve > 0 && running >= f.lim.seqs-f.lim.reserve {
 		return false
 	}
 	if r.core.preempted {
@@ -31,18 +38,36 @@ func (c *Core) mayEnter(f *filling, r *Request) bool {
 	}
 	inClass := 0
 	for _, x := range c.running {
-		if x.Class == r.Class {
+		if x != gone && x.Class == r.Class {
 			inClass++
 		}
 	}
 	return inClass < f.lim.classSeqs[r.Class]
 }
 
+// placeClaim lets in the newcomer for whom a place was cleared, before the prefills that run, to which it leaves half.
+func (c *Core) placeClaim(f *filling) {
+	if f.claim == nil {
+		return
+	}
+	rest := 0
+	if c.prefills() {
+		rest = f.prefill / 2
+	}
+	f.prefill -= rest
+	if !c.enter(f, f.claim) {
+		panic(fmt.Sprintf("BUG: a place was cleared for request %d and it cannot enter", f.claim.ID))
+	}
+	f.prefill += rest
+}
+
+// prefills reports whether a running request still has a prompt to compute.
+func (c *Core) prefills() bool {
+	return slices.ContainsFunc(c.running, func(r *Request) bool { return r.known()-r.Computed > 1 })
+}
+
 // placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
 func (c *Core) placeNewcomers(f *filling) {
-	if f.claim != nil {
-		c.tryEnter(f, f.claim)
-	}
 	queue := append(c.pick[:0], c.resuming...)
 	queue = append(queue, f.order...)
 	c.pick = queue
@@ -70,7 +95,7 @@ func (c *Core) placeNewcomers(f *filling) {
 }
 
 func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
-	if !c.mayEnter(f, r) {
+	if !c.mayEnter(f, r, nil) {
 		return false, false
 	}
 	if !c.enter(f, r) {

@@ -55,6 +55,8 @@ func (c *Core) Plan(now int64) *Batch {
 	f.order, f.rankBy = c.rank(now)
 	c.clearPlace(&f)
 	c.placeDecodes(&f)
+	f.prefill = min(f.lim.prefill, f.tokens)
+	c.placeClaim(&f)
 	c.placePrefills(&f)
 	c.placeNewcomers(&f)
 	if len(c.batch.Rows) == 0 && !c.force(&f) {
@@ -155,10 +157,9 @@ func (c *Core) placeDecodes(f *filling) {
 	}
 }
 
-// placePrefills shares the prompt tokens of the step: the oldest prefill gets at least half of them, so that it ends; the
+// placePrefills shares the prompt tokens that are left in the step: the oldest prefill gets at least half of them, so that it ends; the
 // shortest ones come next, so that a short prompt is not stuck behind a long one.
 func (c *Core) placePrefills(f *filling) {
-	f.prefill = min(f.lim.prefill, f.tokens)
 	var todo []*Request
 	for _, r := range c.running {
 		if !r.core.flying && r.known()-r.Computed > 1 {
@@ -170,7 +171,7 @@ func (c *Core) placePrefills(f *filling) {
 	}
 	oldest, others := todo[0], todo[1:]
 	share := f.prefill
-	if len(others) > 0 || c.mayEnter(f, c.head(f)) {
+	if len(others) > 0 || c.mayEnter(f, c.head(f), nil) {
 		share = (f.prefill + 1) / 2
 	}
 	c.placePrefill(f, oldest, share)

@@ -43,12 +43,13 @@ func ranksAfter(v, r *Request) bool {
 	return ranAfter(v, r)
 }
 
-// preferVictim reports whether v is preempted rather than w.
+// preferVictim reports whether v is preempted rather than w: a protected one late, a pinned one last.
 func preferVictim(v, w *Request) bool {
-	vp, wp := v.core.flags.Has(abi.RankFlagProtected), w.core.flags.Has(abi.RankFlagProtected)
+	const shields = abi.RankFlagPinned | abi.RankFlagProtected // a pinned one's value is the larger
+	vs, ws := v.core.flags&shields, w.core.flags&shields
 	switch {
-	case vp != wp:
-		return wp
+	case vs != ws:
+		return vs < ws
 	case v.core.victim != w.core.victim:
 		return v.core.victim > w.core.victim
 	}
@@ -73,25 +74,29 @@ func (c *Core) preempt(now int64, r *Request) {
 }
 
 // clearPlace preempts one running request for the best waiting one, if a policy allows it, the victim is strictly worse,
-// and the newcomer fits afterwards. The newcomer then claims the place before the victim can resume.
+// and the newcomer then runs in this very step (placeClaim): a victim of nothing would be one at every step.
 func (c *Core) clearPlace(f *filling) {
 	if len(f.order) == 0 || f.rankBy <= abi.Native {
 		return
 	}
 	r := f.order[0]
-	if !r.core.flags.Has(abi.RankFlagMayPreempt) || len(c.running) == 0 {
+	if !r.core.flags.Has(abi.RankFlagMayPreempt) || len(c.running) == 0 || len(c.running) > f.lim.seqs {
 		return
 	}
 	noSeat, noKV := len(c.running) >= f.lim.seqs, c.entryBlocks(r) > c.free
 	if !noSeat && !noKV {
 		return
 	}
+	growth := 0
+	for _, v := range c.running {
+		growth += c.decodeGrowth(v)
+	}
 	var worst *Request
 	for _, v := range c.running {
-		if v.core.score <= r.core.score || v.core.flags.Has(abi.RankFlagPinned) || len(c.running) > f.lim.seqs {
+		if v.core.score <= r.core.score || v.core.flags.Has(abi.RankFlagPinned) || !c.mayEnter(f, r, v) {
 			continue
 		}
-		if c.entryBlocks(r) > c.free+v.core.blocks {
+		if c.entryBlocks(r)+growth-c.decodeGrowth(v) > c.free+v.core.blocks {
 			continue
 		}
 		if worst == nil || preferVictim(v, worst) {
@@ -102,4 +107,12 @@ func (c *Core) clearPlace(f *filling) {
 		c.preempt(f.now, worst)
 		f.claim = r
 	}
+}
+
+// decodeGrowth is the number of KV blocks that r takes in this step to produce its next token. A prefill has its blocks.
+func (c *Core) decodeGrowth(r *Request) int {
+	if r.known()-r.Computed > 1 {
+		return 0
+	}
+	return max(0, c.blocksFor(r.known())-r.core.blocks)
 }

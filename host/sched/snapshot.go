@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/sluice-dev/sluice/plugins/abi"
+import (
+	"math"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
 
 // State returns the snapshot that a policy would see now. Waiting requests are not judged by it.
 func (c *Core) State(now int64) *abi.State {
@@ -118,8 +122,8 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 	*row = abi.Row{
 		ID: r.ID, ArrivalNS: r.Arrival, EnqueueNS: r.Enqueued, AgeNS: now - r.Arrival, Tenant: r.Tenant,
 		Priority: r.Priority, Class: r.Class, Phase: uint8(phase), Stream: bit(r.Stream), SpeculationAllowed: bit(!r.NoSpec),
-		Attempt: uint32(r.Attempt), PromptTokens: uint32(r.PromptTokens), ComputedTokens: uint32(r.Computed),
-		GeneratedTokens: uint32(r.Generated), MaxTokens: uint32(r.MaxTokens),
+		Attempt: u32(r.Attempt), PromptTokens: u32(r.PromptTokens), ComputedTokens: uint32(r.Computed),
+		GeneratedTokens: uint32(r.Generated), MaxTokens: u32(r.MaxTokens),
 		KVHeld: uint32(r.core.blocks), KVNeedPeak: uint32(c.blocksFor(r.peak())),
 		KVNeedNext:  uint32(max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks)),
 		Preemptions: uint32(r.Preemptions), TokensLost: uint32(r.TokensLost),
@@ -151,6 +155,9 @@ func optional(row *abi.Row, dst *int64, has uint64, v int64) {
 		*dst, row.Valid = v, row.Valid|has
 	}
 }
+
+// u32 is the nearest value that fits: what a client claims may be anything.
+func u32(v int) uint32 { return uint32(min(max(v, 0), math.MaxUint32)) }
 
 func bit(b bool) uint8 {
 	if b {

@@ -78,7 +78,7 @@ type Request struct {
 	Accepted    int
 
 	Outcome Outcome
-	Verdict Verdict // of the rejection, or of the admission
+	Verdict Verdict // of the rejection; zero for what was never refused
 
 	// Who decided, for the trace.
 	AdmitBy, PriorityBy, BatchBy, SpecBy abi.PolicyID

@@ -42,6 +42,9 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 	if err = i.bind(); err == nil {
 		err = i.initialize()
 	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		i.Close()
 		return nil, err

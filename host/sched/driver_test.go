@@ -1,0 +1,81 @@
+package sched_test
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// driver runs a Core step by step on a device that emits one token a sampling row.
+type driver struct {
+	*sched.Core
+	t   *testing.T
+	now int64
+}
+
+func drive(t *testing.T, cfg sched.Config, p abi.Decider) *driver {
+	t.Helper()
+	core, err := sched.New(cfg, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &driver{core, t, 1e6}
+}
+
+func (d *driver) arrive(reqs ...*sched.Request) {
+	for _, r := range reqs {
+		r.Arrival = d.now
+	}
+	d.Arrive(d.now, reqs...)
+}
+
+// steps runs n steps and returns the last batch's rows by request.
+func (d *driver) steps(n int) map[uint64]sched.Row {
+	d.t.Helper()
+	rows := map[uint64]sched.Row{}
+	for range n {
+		d.now += 10e6
+		clear(rows)
+		if b := d.Plan(d.now); b != nil {
+			res := make([]sched.Result, len(b.Rows))
+			for i, r := range b.Rows {
+				rows[r.Req.ID] = r
+				if r.Sample {
+					res[i].Emitted = 1
+				}
+			}
+			d.Complete(d.now, res)
+		}
+		if err := d.Check(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+// listener hears events and decides nothing.
+type listener struct {
+	answers
+	heard []abi.Event
+}
+
+func (*listener) Hooks() abi.Hook                           { return abi.HookEvents }
+func (l *listener) Events(_ *abi.State, events []abi.Event) { l.heard = append(l.heard, events...) }
+
+func TestEventsOfAPolicyThatLeftAreNobodys(t *testing.T) {
+	d := drive(t, sched.DefaultConfig(2, 16, 64, 64), &listener{})
+	d.arrive(&sched.Request{ID: 1, PromptTokens: 4, MaxTokens: 4})
+	d.SetPolicies(nil, 1)
+	if rows := d.steps(1); len(rows) != 1 {
+		t.Errorf("%d rows ran", len(rows))
+	}
+	next := &listener{}
+	d.SetPolicies(next, 2)
+	d.steps(5)
+	for _, e := range next.heard {
+		if e.Kind == uint8(abi.EventKindAdmitted) {
+			t.Errorf("the policy hears of what was before it: %+v", e)
+		}
+	}
+}
