@@ -20,7 +20,6 @@ type module struct {
 
 // Instantiate implements plugins.Module.
 func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.Instance, err error) {
-	defer recovered(&err)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -33,6 +32,7 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 			i.reserved.Free() // wazero forgets it when a start function fails
 		}
 	}()
+	defer recovered(&err)
 	starting := guestContext{experimental.WithMemoryAllocator(context.Background(), i), i}
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	i.mod, err = m.r.run.InstantiateModule(starting, m.compiled, cfg)

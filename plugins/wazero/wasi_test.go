@@ -149,6 +149,7 @@ func TestALineIsCutNotItsMeaning(t *testing.T) {
 func FuzzHostCalls(f *testing.F) {
 	f.Add(uint8(0), int32(guesttest.Free), int32(8), int32(1), int32(out))
 	f.Add(uint8(1), int32(-1), int32(-1), int32(-1), int32(-1))
+	f.Add(uint8(1), int32(guesttest.Free), int32(out), int32(89478486), int32(out)) // 48 bytes each wrap to 32
 	f.Add(uint8(2), int32(131071), int32(2), int32(0x7fffffff), int32(131072))
 	f.Add(uint8(3), int32(2), int32(131064), int32(1024), int32(0))
 	f.Add(uint8(4), int32(131068), int32(8), int32(16), int32(131040))
