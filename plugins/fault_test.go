@@ -148,6 +148,38 @@ func TestAQuarantinedPolicyWithoutAVersionBeforeItLeavesTheNativeDefault(t *test
 	}
 }
 
+func TestAVersionThatFailsWhileItIsBeingReplacedIsNoWayBack(t *testing.T) {
+	staged := make(chan struct{}, 4)
+	r := newRig(t, plugins.Options{FaultLimit: 1, OnStaged: func() { staged <- struct{}{} }})
+	r.before("p", guesttest.Breaker(1, armed, guesttest.Unreachable))
+	set := r.step()
+	done := make(chan error, 1)
+	go func() { done <- r.Push(context.Background(), "p", guesttest.Admitter(2), nil) }()
+	<-staged
+	ask(set, "admit", r.now, armed) // the old version is quarantined in the step before the swap
+	r.step()
+	if err := <-done; err != nil || r.mark() != 2 {
+		t.Fatalf("pushed: %v, decided by %d", err, r.mark())
+	}
+	if p := r.info("p"); p.Previous != "" || p.State != plugins.StateActive {
+		t.Errorf("listed %+v, want no way back to the quarantined version", p)
+	}
+}
+
+func TestAPushOverAQuarantinedVersionKeepsTheGoodOneBeforeIt(t *testing.T) {
+	r := newRig(t, plugins.Options{FaultLimit: 1})
+	r.push("p", guesttest.Admitter(1))
+	good := r.info("p").Digest
+	r.push("p", guesttest.Breaker(2, armed, guesttest.Unreachable))
+	done := make(chan error, 1)
+	r.admit(armed, 1)
+	go func() { done <- r.Push(context.Background(), "p", guesttest.Admitter(3), nil) }()
+	r.eventually("the push is in force", func() bool { return r.mark() == 3 })
+	if err := <-done; err != nil || r.info("p").Previous != good {
+		t.Errorf("pushed: %v; a rollback would activate %q, want %s", err, r.info("p").Previous, good)
+	}
+}
+
 func TestFaultsFarApartDoNotQuarantine(t *testing.T) {
 	r := newRig(t, plugins.Options{FaultLimit: 3, FaultWindow: 10_000_000_000, Inline: true})
 	r.push("p", guesttest.Breaker(2, armed, guesttest.Unreachable))
