@@ -126,8 +126,22 @@ func TestTooManyFaultsQuarantineThePolicyAndTheVersionBeforeItTakesItsPlace(t *t
 	if r.info("p").Digest != good || r.info("p").State != plugins.StateActive {
 		t.Errorf("listed %+v, want version %s, active", r.info("p"), good)
 	}
+	if f := r.info("p").Fallen; f == nil || f.Digest != bad || f.State != plugins.StateQuarantined || f.Calls[0].Fallbacks["out_of_fuel"] != 5 {
+		t.Errorf("the fallen version is listed as %+v, want %s with the 5 faults that quarantined it", f, bad)
+	}
 	if len(r.events(plugins.EventFault)) != 5 {
 		t.Errorf("%d fault events, want the 5 that quarantine", len(r.events(plugins.EventFault)))
+	}
+}
+
+func TestANewVersionEndsTheNoticeOfAFallenOne(t *testing.T) {
+	r := newRig(t, plugins.Options{})
+	r.push("p", guesttest.Admitter(1))
+	r.push("p", guesttest.Breaker(2, armed, guesttest.Unreachable))
+	r.eventually("the version before decides", func() bool { r.admit(armed, 1); return r.mark() == 1 })
+	r.push("p", guesttest.Admitter(3))
+	if f := r.info("p").Fallen; f != nil {
+		t.Errorf("version %d is still listed as fallen after the next push", f.Version)
 	}
 }
 

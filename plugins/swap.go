@@ -165,7 +165,7 @@ func (h *Host) demote(bad *version) {
 			h.tell(Event{Kind: EventSpareFailed, Name: prev.name, Digest: prev.digest, Err: err})
 			c.gone = append(c.gone, prev)
 		} else {
-			s.active, s.fallen = prev, nil
+			s.active = prev
 			c.events = append(c.events, Event{Kind: EventRestored, Name: prev.name, Digest: prev.digest})
 		}
 		s.previous = nil

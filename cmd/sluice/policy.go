@@ -49,14 +49,21 @@ func newPolicyList(t terminal, addr *string) *cobra.Command {
 
 func printPolicies(t terminal, policies []admin.Policy) error {
 	var rows [][]string
-	for _, p := range policies {
-		calls, fallbacks := p.Totals()
-		rows = append(rows, []string{
-			p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
-			strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous),
-		})
+	for i := range policies {
+		rows = append(rows, policyRow(&policies[i]))
+		if f := policies[i].Fallen; f != nil {
+			rows = append(rows, policyRow(&admin.Policy{PolicyInfo: *f}))
+		}
 	}
 	return printTable(t.out, []string{"NAME", "DIGEST", "VERSION", "STATE", "HOOKS", "AGE", "CALLS", "FALLBACKS", "PREVIOUS"}, rows)
+}
+
+func policyRow(p *admin.Policy) []string {
+	calls, fallbacks := p.Totals()
+	return []string{
+		p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
+		strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous),
+	}
 }
 
 func newPolicyPush(t terminal, addr *string) *cobra.Command {
