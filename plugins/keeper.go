@@ -63,9 +63,7 @@ func (h *Host) refill() {
 			h.tell(Event{Kind: EventSpareFailed, Name: v.name, Digest: v.digest, Err: err})
 			continue
 		}
-		if !v.spare.CompareAndSwap(nil, g) {
-			g.close()
-		}
+		v.keepSpare(g)
 	}
 }
 
