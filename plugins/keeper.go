@@ -14,6 +14,7 @@ func (h *Host) keep() {
 			return
 		case n := <-h.notices:
 			h.deliver(n)
+			h.reportLost()
 		case <-h.wake:
 			h.bury()
 			h.refill()
@@ -90,6 +91,7 @@ func (h *Host) drainNotices() {
 		case n := <-h.notices:
 			h.deliver(n)
 		default:
+			h.reportLost()
 			return
 		}
 	}
