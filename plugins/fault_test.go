@@ -126,8 +126,22 @@ func TestTooManyFaultsQuarantineThePolicyAndTheVersionBeforeItTakesItsPlace(t *t
 	if r.info("p").Digest != good || r.info("p").State != plugins.StateActive {
 		t.Errorf("listed %+v, want version %s, active", r.info("p"), good)
 	}
+	if f := r.info("p").Fallen; f == nil || f.Digest != bad || f.State != plugins.StateQuarantined || f.Calls[0].Fallbacks["out_of_fuel"] != 5 {
+		t.Errorf("the fallen version is listed as %+v, want %s with the 5 faults that quarantined it", f, bad)
+	}
 	if len(r.events(plugins.EventFault)) != 5 {
 		t.Errorf("%d fault events, want the 5 that quarantine", len(r.events(plugins.EventFault)))
+	}
+}
+
+func TestANewVersionEndsTheNoticeOfAFallenOne(t *testing.T) {
+	r := newRig(t, plugins.Options{})
+	r.push("p", guesttest.Admitter(1))
+	r.push("p", guesttest.Breaker(2, armed, guesttest.Unreachable))
+	r.eventually("the version before decides", func() bool { r.admit(armed, 1); return r.mark() == 1 })
+	r.push("p", guesttest.Admitter(3))
+	if f := r.info("p").Fallen; f != nil {
+		t.Errorf("version %d is still listed as fallen after the next push", f.Version)
 	}
 }
 
@@ -145,6 +159,38 @@ func TestAQuarantinedPolicyWithoutAVersionBeforeItLeavesTheNativeDefault(t *test
 	r.push("p", guesttest.Admitter(3))
 	if r.mark() != 3 || r.info("p").State != plugins.StateActive {
 		t.Error("a new version did not take the quarantined one's place")
+	}
+}
+
+func TestAVersionThatFailsWhileItIsBeingReplacedIsNoWayBack(t *testing.T) {
+	staged := make(chan struct{}, 4)
+	r := newRig(t, plugins.Options{FaultLimit: 1, OnStaged: func() { staged <- struct{}{} }})
+	r.before("p", guesttest.Breaker(1, armed, guesttest.Unreachable))
+	set := r.step()
+	done := make(chan error, 1)
+	go func() { done <- r.Push(context.Background(), "p", guesttest.Admitter(2), nil) }()
+	<-staged
+	ask(set, "admit", r.now, armed) // the old version is quarantined in the step before the swap
+	r.step()
+	if err := <-done; err != nil || r.mark() != 2 {
+		t.Fatalf("pushed: %v, decided by %d", err, r.mark())
+	}
+	if p := r.info("p"); p.Previous != "" || p.State != plugins.StateActive {
+		t.Errorf("listed %+v, want no way back to the quarantined version", p)
+	}
+}
+
+func TestAPushOverAQuarantinedVersionKeepsTheGoodOneBeforeIt(t *testing.T) {
+	r := newRig(t, plugins.Options{FaultLimit: 1})
+	r.push("p", guesttest.Admitter(1))
+	good := r.info("p").Digest
+	r.push("p", guesttest.Breaker(2, armed, guesttest.Unreachable))
+	done := make(chan error, 1)
+	r.admit(armed, 1)
+	go func() { done <- r.Push(context.Background(), "p", guesttest.Admitter(3), nil) }()
+	r.eventually("the push is in force", func() bool { return r.mark() == 3 })
+	if err := <-done; err != nil || r.info("p").Previous != good {
+		t.Errorf("pushed: %v; a rollback would activate %q, want %s", err, r.info("p").Previous, good)
 	}
 }
 

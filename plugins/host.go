@@ -50,7 +50,7 @@ type slot struct {
 	name     string
 	active   *version // nil: the native default decides
 	previous *version // ready for a rollback; nil for none
-	fallen   *version // quarantined and freed, with nothing in its place; nil for none
+	fallen   *version // quarantined and freed, until the next change of this name; nil for none
 }
 
 // nativeName is what Ref calls the host's own default.

@@ -21,6 +21,7 @@ type PolicyInfo struct {
 	ActiveSince int64             `json:"active_since_ns,omitempty"` // on the host's clock; 0 = it does not decide
 	Previous    string            `json:"previous,omitempty"`        // digest of what a rollback would activate
 	State       State             `json:"state"`
+	Fallen      *PolicyInfo       `json:"fallen,omitempty"` // the quarantined version in whose place this one decides again
 
 	Calls    []HookInfo       `json:"calls"` // one for each of Hooks
 	Replaced uint64           `json:"instances_replaced"`
@@ -47,15 +48,20 @@ func (h *Host) List() []PolicyInfo {
 	defer h.mu.Unlock()
 	all := make([]PolicyInfo, 0, len(h.slots))
 	for _, s := range h.slots {
-		v := s.active
+		v, fallen := s.active, s.fallen
 		if v == nil {
-			v = s.fallen
+			v, fallen = fallen, nil
 		}
 		previous := ""
 		if s.previous != nil {
 			previous = s.previous.digest
 		}
-		all = append(all, v.info(previous))
+		i := v.info(previous)
+		if fallen != nil {
+			f := fallen.info("")
+			i.Fallen = &f
+		}
+		all = append(all, i)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,17 +36,20 @@ func refusals() map[string]struct {
 	described := func(change func(*abi.Descriptor)) []byte { return with(guesttest.Module{Descriptor: change}) }
 	many := make([]guesttest.Func, 30_000)
 	return map[string]refusal{
-		"nothing":                   {nil, plugins.StageFormat, []string{"not a WebAssembly module"}},
-		"text":                      {[]byte("hello"), plugins.StageFormat, []string{"not a WebAssembly module"}},
-		"a zip archive":             {[]byte("PK\x03\x04rest"), plugins.StageFormat, []string{"zip", "unpack"}},
-		"gzip data":                 {[]byte("\x1f\x8brest"), plugins.StageFormat, []string{"gzip", "unpack"}},
-		"a native binary":           {[]byte("\x7fELFrest"), plugins.StageFormat, []string{"native", "GOARCH=wasm"}},
-		"the text format":           {[]byte("(module)"), plugins.StageFormat, []string{"assemble"}},
-		"a component":               {[]byte("\x00asm\x0d\x00\x01\x00"), plugins.StageFormat, []string{"component", "core module"}},
-		"a header alone":            {[]byte("\x00asm"), plugins.StageFormat, []string{"truncated"}},
-		"a truncated module":        {good[:len(good)/2], plugins.StageMeter, []string{"malformed"}},
-		"100 MB":                    {make([]byte, 100<<20), plugins.StageSize, []string{"104857600", "strip"}},
-		"too many functions":        {with(guesttest.Module{Funcs: many}), plugins.StageMeter, []string{"30001", "over a limit"}},
+		"nothing":            {nil, plugins.StageFormat, []string{"not a WebAssembly module"}},
+		"text":               {[]byte("hello"), plugins.StageFormat, []string{"not a WebAssembly module"}},
+		"a zip archive":      {[]byte("PK\x03\x04rest"), plugins.StageFormat, []string{"zip", "unpack"}},
+		"gzip data":          {[]byte("\x1f\x8brest"), plugins.StageFormat, []string{"gzip", "unpack"}},
+		"a native binary":    {[]byte("\x7fELFrest"), plugins.StageFormat, []string{"native", "GOARCH=wasm"}},
+		"the text format":    {[]byte("(module)"), plugins.StageFormat, []string{"assemble"}},
+		"a component":        {[]byte("\x00asm\x0d\x00\x01\x00"), plugins.StageFormat, []string{"component", "core module"}},
+		"a header alone":     {[]byte("\x00asm"), plugins.StageFormat, []string{"truncated"}},
+		"a truncated module": {good[:len(good)/2], plugins.StageMeter, []string{"malformed"}},
+		"100 MB":             {make([]byte, 100<<20), plugins.StageSize, []string{"104857600", "strip"}},
+		"too many functions": {with(guesttest.Module{Funcs: many}), plugins.StageMeter, []string{"30001", "over a limit"}},
+		// 120 KB that would compile for minutes.
+		"a tangle of branches": {guesttest.Policy(hook(slices.Repeat(guesttest.Loop(guesttest.Get(0), guesttest.BrIf(0)), 20_000), guesttest.I32(0))),
+			plugins.StageMeter, []string{"over a limit", "split the function"}},
 		"an empty module":           {[]byte("\x00asm\x01\x00\x00\x00"), plugins.StageInterface, []string{"memory", abi.ExportMarker}},
 		"no marker":                 {with(guesttest.Module{NoMarker: true}), plugins.StageInterface, []string{abi.ExportMarker, "SDK"}},
 		"an ill-typed body":         {guesttest.Policy(hook(guesttest.Add32)), plugins.StageValidate, nil},
@@ -75,8 +79,11 @@ func refusals() map[string]struct {
 		"a loop on any state":     {guesttest.Policy(hook(guesttest.Forever(), guesttest.I32(0))), plugins.StageSelfTest, []string{"idle", "out of fuel", "budget"}},
 		"a loop on a busy state":  {guesttest.Breaker(1, 24, guesttest.Forever()), plugins.StageSelfTest, []string{"busy", "out of fuel"}},
 		"a trap on a full window": {guesttest.Breaker(1, 256, guesttest.Unreachable), plugins.StageSelfTest, []string{"256 rows", "unreachable"}},
-		"a return of 2":           {guesttest.Policy(hook(guesttest.I32(2))), plugins.StageSelfTest, []string{"returned 2", "abstain"}},
-		"an unknown action":       {guesttest.Policy(hook(guesttest.Put8(guesttest.OutPtr, 9), guesttest.I32(0))), plugins.StageSelfTest, []string{"action = 9"}},
+		"a restore that traps":    {counting(1, guesttest.Unreachable), plugins.StageSelfTest, []string{"sluice_restore", "unreachable"}},
+		"state outside memory": {guesttest.Policy(guesttest.Admit(1), guesttest.Hook(abi.ExportSave, guesttest.I64(-1)), guesttest.Hook(abi.ExportRestore, guesttest.I32(0))),
+			plugins.StageSelfTest, []string{"sluice_save", "outside"}},
+		"a return of 2":     {guesttest.Policy(hook(guesttest.I32(2))), plugins.StageSelfTest, []string{"returned 2", "abstain"}},
+		"an unknown action": {guesttest.Policy(hook(guesttest.Put8(guesttest.OutPtr, 9), guesttest.I32(0))), plugins.StageSelfTest, []string{"action = 9"}},
 	}
 }
 

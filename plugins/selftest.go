@@ -110,7 +110,7 @@ func (g *guest) try(e Entry, s *golden) error {
 	if err := g.hook(e, &s.st, data, n, out); err != nil {
 		var t *Trap
 		if errors.As(err, &t) && t.OutOfFuel {
-			return fmt.Errorf("%w; its budget there is %d units: do less for each row, or raise the policy's budget", err, g.v.budget.fuel(e, n))
+			return fmt.Errorf("%w; its budget there is %d units: do less for each row", err, g.v.budget.fuel(e, n))
 		}
 		return err
 	}

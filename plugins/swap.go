@@ -49,6 +49,12 @@ func (h *Host) activate(c *change, now int64) {
 	for _, m := range c.moves {
 		h.carry(m.from, m.to, now)
 	}
+	for i := range c.slots { // quarantined after the change was composed
+		if prev := c.slots[i].previous; prev != nil && prev.quarantined.Load() {
+			c.slots[i].previous = nil
+			c.gone = append(c.gone, prev)
+		}
+	}
 	c.set.epoch = h.current.epoch + 1
 	h.current = c.set
 	for _, v := range c.parked { // now, not by the keeper: a rollback may ready it again at any time
@@ -159,7 +165,7 @@ func (h *Host) demote(bad *version) {
 			h.tell(Event{Kind: EventSpareFailed, Name: prev.name, Digest: prev.digest, Err: err})
 			c.gone = append(c.gone, prev)
 		} else {
-			s.active, s.fallen = prev, nil
+			s.active = prev
 			c.events = append(c.events, Event{Kind: EventRestored, Name: prev.name, Digest: prev.digest})
 		}
 		s.previous = nil

@@ -33,6 +33,10 @@ func TestAThousandSwapsLoseNoDecisionAndLeaveNothingOpen(t *testing.T) {
 			if pushed = r.Push(background, "p", guesttest.Admitter(1001+i%7), nil); pushed != nil {
 				return
 			}
+			if l := r.List(); len(l) != 1 || l[0].Version != int(i)+2 || r.Ref(abi.PolicyID(i)+2).Digest != l[0].Digest {
+				pushed = fmt.Errorf("after push %d: listed %+v", i, l)
+				return
+			}
 		}
 	})
 	// Between two swaps every row is decided by one version, and epochs only rise.

@@ -114,6 +114,9 @@ func (c *client) refused(resp *http.Response) error {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return usageError{p}
 	case http.StatusUnauthorized:
+		if c.token != "" {
+			return fmt.Errorf("%s does not know the token of SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE", c.base)
+		}
 		return fmt.Errorf("%s wants a token: set SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE (%w)", c.base, p)
 	}
 	return p

@@ -31,7 +31,7 @@ quantized costs some more.
 
 Types: ` + strings.Join(llama.ConvertTypes(), " "),
 		Example: "  sluice model convert SmolLM2-135M-Instruct.Q4_1.gguf fast.gguf --type iq4_nl",
-		Args:    cobra.ExactArgs(2),
+		Args:    takes("IN", "OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Type == "" {
 				return usageErrorf("convert needs --type, one of %s", strings.Join(llama.ConvertTypes(), " "))

@@ -27,7 +27,7 @@ func newPolicyList(t terminal, addr *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the policies in the order in which they are asked",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := newClient(t, *addr)
 			if err != nil {
@@ -49,14 +49,21 @@ func newPolicyList(t terminal, addr *string) *cobra.Command {
 
 func printPolicies(t terminal, policies []admin.Policy) error {
 	var rows [][]string
-	for _, p := range policies {
-		calls, fallbacks := p.Totals()
-		rows = append(rows, []string{
-			p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
-			strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous),
-		})
+	for i := range policies {
+		rows = append(rows, policyRow(&policies[i]))
+		if f := policies[i].Fallen; f != nil {
+			rows = append(rows, policyRow(&admin.Policy{PolicyInfo: *f}))
+		}
 	}
 	return printTable(t.out, []string{"NAME", "DIGEST", "VERSION", "STATE", "HOOKS", "AGE", "CALLS", "FALLBACKS", "PREVIOUS"}, rows)
+}
+
+func policyRow(p *admin.Policy) []string {
+	calls, fallbacks := p.Totals()
+	return []string{
+		p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), ago(p.Since, time.Now()),
+		strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous),
+	}
 }
 
 func newPolicyPush(t terminal, addr *string) *cobra.Command {
@@ -69,7 +76,7 @@ func newPolicyPush(t terminal, addr *string) *cobra.Command {
 		Long: `Push checks the module, instantiates and configures it beside the running one, and swaps it in between
 two steps. A module that is refused changes nothing.`,
 		Example: "  sluice policy push queue-age.wasm --set max_age=2s",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newClient(t, *addr)
 			if err != nil {
@@ -143,7 +150,7 @@ func newPolicyRollback(t terminal, addr *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback NAME",
 		Short: "Put the version before the present one back in force",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newClient(t, *addr)
 			if err != nil {
@@ -164,7 +171,7 @@ func newPolicyRemove(t terminal, addr *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm NAME",
 		Short: "Take a policy out of the chain",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := newClient(t, *addr)
 			if err != nil {

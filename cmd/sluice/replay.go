@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
@@ -46,7 +47,7 @@ It reads what 'sluice trace export' writes, the Azure 2023, Mooncake and ServeGe
 arrival_s, prompt_tokens, output_tokens and, if wanted, class; also compressed with zstd or gzip.`,
 		Example: `  sluice trace export > day.jsonl
   sluice replay --trace day.jsonl --policy queue-age.wasm:max_age=1s --against queue-age.wasm:max_age=4s`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), t) },
 	}
 	p := cmd.Flags()
@@ -55,7 +56,7 @@ arrival_s, prompt_tokens, output_tokens and, if wanted, class; also compressed w
 	p.StringArrayVar(&f.b, "against", nil, "policy of side B, likewise (default native)")
 	p.StringVar(&f.sim, "sim", sim.CPUProfile, "simulated device: "+sim.CPUProfile+", or MODEL@GPU as in llama-3.1-8b@h100")
 	p.Uint64Var(&f.seed, "seed", 1, "of everything that is drawn")
-	p.Float64Var(&f.speed, "speed", 1, "arrivals so many times as fast as recorded")
+	p.Float64Var(&f.speed, "speed", 1, "arrivals so many times as fast as recorded, 0.001 to 1000")
 	p.IntSliceVar(&f.percents, "step-percent", []int{100}, "step time in percent of the simulated device's; several give several tables")
 	p.Float64Var(&f.acceptance, "acceptance", 0, "chance that a draft token is accepted, where the trace does not tell")
 	p.BoolVar(&f.skipBad, "skip-bad", false, "pass over lines of the trace that cannot be read")
@@ -66,6 +67,9 @@ arrival_s, prompt_tokens, output_tokens and, if wanted, class; also compressed w
 func (f *replayFlags) run(ctx context.Context, t terminal) error {
 	if f.trace == "" || len(f.a) == 0 {
 		return usageErrorf("replay needs --trace FILE and --policy FILE (or --policy native)")
+	}
+	if f.speed <= 0 || slices.Contains(f.percents, 0) {
+		return usageErrorf("--speed and --step-percent must be above 0")
 	}
 	in, err := f.input(t)
 	if err != nil {

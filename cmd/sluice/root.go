@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -54,6 +55,21 @@ runs; what they decided is recorded and can be replayed against others.`,
 	root.SetUsageTemplate(root.UsageTemplate() + exitHelp)
 	root.AddCommand(newServe(t), newPolicy(t), newTrace(t), newReplay(t), newModel(t), newVersion(t))
 	return root
+}
+
+// takes wants exactly the arguments that are named.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == len(names):
+			return nil
+		case len(names) == 0:
+			return fmt.Errorf("%s takes flags only, but got %q", cmd.CommandPath(), args[0])
+		case len(args) > len(names):
+			return fmt.Errorf("%s takes %s and nothing more, but got %q", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+		}
+		return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):], " "))
+	}
 }
 
 // group is a command that only holds others.

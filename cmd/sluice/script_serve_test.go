@@ -20,7 +20,7 @@ type served struct {
 const servedKey = "served"
 
 // startServer ARGS...: starts `sluice serve` on free ports with its records in data, and sets SERVING and SLUICE_ADMIN to
-// what it prints. Its standard error goes to the file serve.err.
+// what it prints, and LISTEN to the address in SERVING. Its standard error goes to the file serve.err.
 func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	path, err := exec.LookPath("sluice")
 	ts.Check(err)
@@ -43,6 +43,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	})
 	s.expect(ts, "serving ", "SERVING")
+	ts.Setenv("LISTEN", strings.TrimPrefix(ts.Getenv("SERVING"), "http://"))
 	s.expect(ts, "admin ", "SLUICE_ADMIN")
 	ts.Value(servedKey).(map[string]*served)[ts.Name()] = s
 }

@@ -41,7 +41,7 @@ SLUICE_ADMIN, SLUICE_DATA), the variable over the configuration file, the file o
 --policy and without policies in the file, the policies that ship with Sluice are loaded.`,
 		Example: `  sluice serve
   sluice serve --model m.gguf --listen 127.0.0.1:0 --policy queue-age.wasm:max_age=2s --policy order.wasm`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.load(cmd, t)
 			if err != nil {

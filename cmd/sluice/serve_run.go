@@ -74,12 +74,12 @@ type listeners struct {
 }
 
 // listen opens both addresses.
-func listen(p *parts, t terminal) (l *listeners, err error) {
+func listen(p *parts, t terminal) (*listeners, error) {
 	token, err := admin.ReadToken(p.cfg.Admin.TokenFile, t.env)
 	if err != nil {
 		return nil, err
 	}
-	l = &listeners{parts: p}
+	l := &listeners{parts: p}
 	if l.adminLn, err = admin.Listen(p.cfg.Admin.Listen, token); err != nil {
 		return nil, fmt.Errorf("%w (--admin names another address)", err)
 	}

@@ -41,7 +41,7 @@ func newTraceList(t terminal, f *traceFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the newest requests",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			records := []trace.Record{}
 			err := f.scan(cmd.Context(), t, func(r *trace.Record) error {
@@ -89,7 +89,7 @@ func newTraceExport(t terminal, f *traceFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write requests as JSON lines, oldest first; replay reads them",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := trace.NewWriter(t.out)
 			if err := f.scan(cmd.Context(), t, w.Write); err != nil {
@@ -132,7 +132,7 @@ func (f *traceFlags) scan(ctx context.Context, t terminal, fn func(*trace.Record
 // scanFolder reads the folder of a server that does not run.
 func scanFolder(ctx context.Context, t terminal, dir string, q admin.TraceQuery, fn func(*trace.Record) error) (err error) {
 	s, err := store.Open(dir, store.Options{ReadOnly: true, Log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	if errors.Is(err, store.ErrNoTraces) {
+	if errors.Is(err, store.ErrNoTraces) || errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return usageError{err}
 	}
 	if err != nil {

@@ -61,7 +61,7 @@ func newVersion(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print what this binary is",
-		Args:  cobra.NoArgs,
+		Args:  takes(),
 		RunE: func(*cobra.Command, []string) error {
 			b := buildInfo()
 			if asJSON {

@@ -61,6 +61,9 @@ func (s *Server) list() []Policy {
 			p.Since = s.o.Wall(info.ActiveSince)
 		}
 		p.ActiveSince = 0
+		if p.Fallen != nil {
+			p.Fallen.ActiveSince = 0
+		}
 		all = append(all, p)
 	}
 	return all

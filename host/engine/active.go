@@ -71,24 +71,20 @@ func (a *active) send(text string, tokens int) bool {
 	if text == "" {
 		return true
 	}
-	select {
-	case a.stream.events <- Event{Text: text, Tokens: a.unsent}:
-		a.unsent = 0
-		return true
-	default:
+	// Only this goroutine sends, so what is free stays free. The last place is kept for the end of the text.
+	if len(a.stream.events) >= cap(a.stream.events)-1 {
 		return false
 	}
+	a.stream.events <- Event{Text: text, Tokens: a.unsent}
+	a.unsent = 0
+	return true
 }
 
 // end closes the stream. Text that was held back for a stop string that never came goes out first.
 func (a *active) end(res Result) {
 	if res.Finish != "" {
 		if rest := a.text.flush(); rest != "" || a.unsent > 0 {
-			select {
-			case a.stream.events <- Event{Text: rest, Tokens: a.unsent}:
-			default: // the reader is behind by the whole channel; Result still counts the tokens
-				res.Err = ErrSlowConsumer
-			}
+			a.stream.events <- Event{Text: rest, Tokens: a.unsent}
 		}
 	}
 	a.stream.result = res

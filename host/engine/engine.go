@@ -103,7 +103,7 @@ func (e *Engine) newActive(req Request) *active {
 		history: append(make([]gpu.Token, 0, len(req.Prompt)+min(req.MaxTokens, 4096)), req.Prompt...),
 		sampler: spec.NewSampler(req.Sampling, e.info.VocabSize),
 		text:    textStream{stops: req.Stop},
-		stream:  &Stream{events: make(chan Event, e.cfg.Buffer), done: make(chan struct{})},
+		stream:  &Stream{events: make(chan Event, e.cfg.Buffer+1), done: make(chan struct{})},
 	}
 	a.sched = sched.Request{
 		Class: req.Class, Priority: req.Priority, Tenant: tenantHash(req.Tenant), PromptTokens: len(req.Prompt),

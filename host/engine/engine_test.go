@@ -207,6 +207,15 @@ func TestAReaderThatFallsBehindIsCutAndOthersAreNot(t *testing.T) {
 	}
 }
 
+func TestATextThatJustFitsTheChannelIsWhole(t *testing.T) {
+	f := start(t, sim.Options{}, func(c *engine.Config) { c.Buffer = 8 })
+	s := f.submit(t, engine.Request{ID: "a", Prompt: prompt("hello"), MaxTokens: 8, IgnoreEOS: true, Stop: []string{"\x00never"}})
+	<-s.Done()
+	if text, n := read(s); n != 8 || s.Result().Outcome != sched.OutcomeLength {
+		t.Errorf("read %d of 8 tokens (%q), %v", n, text, s.Result().Outcome)
+	}
+}
+
 func TestAFailedStepFailsItsRequestsAndNothingElse(t *testing.T) {
 	broken := errors.New("broken")
 	f := start(t, sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {

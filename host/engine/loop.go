@@ -26,7 +26,8 @@ type loop struct {
 	drafts   [][]gpu.Token // by row of flying
 	draftBuf []gpu.Token   // tokens of the rows with drafts
 	results  []sched.Result
-	texts    []string
+	sampled  []sampled // by row of flying
+	todo     []int     // scratch of sampleRows
 
 	forward  chan struct{}
 	computed chan error
@@ -205,21 +206,17 @@ func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) (tokens, draf
 func (l *loop) finishStep(err error) {
 	b := l.flying
 	l.flying = nil
-	l.results, l.texts = l.results[:0], l.texts[:0]
+	if err == nil {
+		l.sampleRows(b)
+	}
+	l.results = l.results[:0]
 	for i := range b.Rows {
-		res, text := l.finishRow(b, i, err)
-		l.results, l.texts = append(l.results, res), append(l.texts, text)
+		l.results = append(l.results, l.result(b, i, err))
 	}
 	now := l.e.Now()
 	for i := range b.Rows {
-		a := l.live[b.Rows[i].Req.ID]
 		if n := l.results[i].Emitted; n > 0 {
-			a.gap(now, n)
-			a.last = now
-			if !a.send(l.texts[i], n) {
-				a.fail(ErrSlowConsumer)
-				l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
-			}
+			l.emit(now, l.live[b.Rows[i].Req.ID], n, l.sampled[i].text)
 		}
 	}
 	l.core.Complete(now, l.results)
@@ -228,20 +225,27 @@ func (l *loop) finishStep(err error) {
 	}
 }
 
-func (l *loop) finishRow(b *sched.Batch, i int, stepErr error) (sched.Result, string) {
-	row := &b.Rows[i]
-	a := l.live[row.Req.ID]
+func (l *loop) emit(now int64, a *active, tokens int, text string) {
+	a.gap(now, tokens)
+	a.last = now
+	if !a.send(text, tokens) {
+		a.fail(ErrSlowConsumer)
+		l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
+	}
+}
+
+// result is what the scheduler learns of one row. A failure of the step is one of each of its rows.
+func (l *loop) result(b *sched.Batch, i int, stepErr error) sched.Result {
+	if stepErr == nil && !b.Rows[i].Sample {
+		return sched.Result{}
+	}
+	if stepErr == nil {
+		stepErr = l.sampled[i].err
+	}
 	if stepErr != nil {
-		a.fail(stepErr)
-		return sched.Result{Done: sched.OutcomeFailed}, ""
+		l.live[b.Rows[i].Req.ID].fail(stepErr)
+		return sched.Result{Done: sched.OutcomeFailed}
 	}
-	if !row.Sample {
-		return sched.Result{}, ""
-	}
-	emitted, done, text, err := l.verify(a, row, i)
-	if err != nil {
-		a.fail(err)
-		return sched.Result{Done: sched.OutcomeFailed}, ""
-	}
-	return sched.Result{Emitted: emitted, Drafted: len(l.drafts[i]), Done: done}, text
+	s := &l.sampled[i]
+	return sched.Result{Emitted: s.emitted, Drafted: len(l.drafts[i]), Done: s.done}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/engine"
-	"github.com/sluice-dev/sluice/host/sched"
 )
 
 // call is one request for text, from the parsed body to the last byte. It belongs to the connection's goroutine.
@@ -150,9 +149,12 @@ func (k *call) release() {
 	}
 }
 
-// log is the access log. Refusals and bad input are the normal course of things; only a failed device is an error.
+// log is the access log. Refusals and bad input are the normal course of things; only what failed here is an error.
 func (k *call) log() {
 	level, outcome := slog.LevelInfo, "refused"
+	if k.status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", k.id), slog.String("route", k.route), slog.Int("status", k.status),
 		slog.String("tenant", tenantHash(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
@@ -161,9 +163,6 @@ func (k *call) log() {
 		r := k.out.Result()
 		outcome = r.Outcome.String()
 		attrs = append(attrs, slog.Int("prompt_tokens", r.PromptTokens), slog.Int("output_tokens", r.OutputTokens))
-		if r.Outcome == sched.OutcomeFailed {
-			level = slog.LevelError
-		}
 		if r.Err != nil {
 			attrs = append(attrs, slog.Any("cause", r.Err))
 		}

@@ -125,19 +125,6 @@ func (s *Server) withBOS(tokens []gpu.Token) []gpu.Token {
 	return append([]gpu.Token{bos}, tokens...)
 }
 
-// encode tokenizes a rendered conversation part by part, so that only the template's own special tokens are ones.
-func (s *Server) encode(parts []segment) ([]gpu.Token, error) {
-	var tokens []gpu.Token
-	for _, p := range parts {
-		t, err := s.cfg.Tokenizer.Encode(p.text, !p.client)
-		if err != nil {
-			return nil, badRequest("messages", codeValue, "the messages cannot be tokenized: %v", err)
-		}
-		tokens = append(tokens, t...)
-	}
-	return s.withBOS(tokens), nil
-}
-
 // checkModel accepts the model's id, and none at all.
 func (s *Server) checkModel(id string) error {
 	if id == "" || id == s.cfg.Info.Model {

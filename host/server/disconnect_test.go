@@ -17,7 +17,7 @@ import (
 )
 
 // slow is a device that takes its time, one place wide.
-func slow(places int) options { return options{sim: sim.Options{Wall: 0.3, MaxSeqs: places}} }
+func slow(places int) options { return options{Sim: sim.Options{Wall: 0.3, MaxSeqs: places}} }
 
 func long(route string, stream bool) string {
 	prompt := `"prompt":"abc"`
@@ -53,21 +53,21 @@ func TestAGoneClientFreesItsPlace(t *testing.T) {
 						}
 					}
 				} else {
-					f.await(t, "ran", running(1))
+					f.Await(t, "ran", running(1))
 				}
 				hangUp(t, c, how)
-				f.await(t, "freed the place", idle)
+				f.Await(t, "freed the place", idle)
 				f.checkLast(t, sched.OutcomeCancelledRunning)
 			})
 			t.Run(fmt.Sprintf("%s while queued, stream %v", how, stream), func(t *testing.T) {
 				f := start(t, slow(1))
 				f.dial(t, "/v1/completions", long("", true))
-				f.await(t, "ran", running(1))
+				f.Await(t, "ran", running(1))
 				c, _ := f.dial(t, "/v1/chat/completions", long("/v1/chat/completions", stream))
-				f.await(t, "waited", waiting(1))
+				f.Await(t, "waited", waiting(1))
 				hangUp(t, c, how)
-				f.await(t, "left the queue", waiting(0))
-				if f.snapshot(t).State.Running != 1 {
+				f.Await(t, "left the queue", waiting(0))
+				if f.Snapshot(t).State.Running != 1 {
 					t.Error("the other request does not run any more")
 				}
 				f.checkLast(t, sched.OutcomeCancelledInQueue)
@@ -80,7 +80,7 @@ func (f *fixture) checkLast(t *testing.T, want sched.Outcome) {
 	t.Helper()
 	var all []trace.Record
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if all = f.recorded(); len(all) > 0 && all[len(all)-1].Outcome == want.String() {
+		if all = f.Records(); len(all) > 0 && all[len(all)-1].Outcome == want.String() {
 			return
 		}
 	}
@@ -95,11 +95,11 @@ func TestManyClientsVanishAtOnce(t *testing.T) {
 	for i := range conns {
 		conns[i], _ = f.dial(t, "/v1/completions", long("", i%2 == 0))
 	}
-	f.await(t, "took all in", func(s engine.Snapshot) bool { return s.State.Running+s.State.WaitingRequests == n })
+	f.Await(t, "took all in", func(s engine.Snapshot) bool { return s.State.Running+s.State.WaitingRequests == n })
 	for i, c := range conns {
 		hangUp(t, c, []string{"fin", "reset"}[i%2])
 	}
-	f.await(t, "freed everything", func(s engine.Snapshot) bool { return idle(s) && len(f.recorded()) == n })
+	f.Await(t, "freed everything", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == n })
 }
 
 // The watcher reads no bytes: a connection is as good as new after it, and requests that came early are served.
@@ -121,7 +121,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			t.Fatalf("answer %d has status %d", i, code)
 		}
 	}
-	f.await(t, "became idle", idle)
+	f.Await(t, "became idle", idle)
 }
 
 func readResponse(t *testing.T, r *bufio.Reader) int {
@@ -139,7 +139,7 @@ func readResponse(t *testing.T, r *bufio.Reader) int {
 
 // A client that does not read is cut off by the engine's bounded channel; the others do not notice.
 func TestASlowReaderIsCancelledAlone(t *testing.T) {
-	f := start(t, options{engine: func(c *engine.Config) { c.Buffer = 64 }, sim: sim.Options{Wall: 0.05, ContextTokens: 2000}})
+	f := start(t, options{Engine: func(c *engine.Config) { c.Buffer = 64 }, Sim: sim.Options{Wall: 0.05, ContextTokens: 2000}})
 	c := f.connect(t, 4<<10)
 	f.write(t, c, "/v1/completions", `{"prompt":"abc","max_tokens":1900,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`,
 		"x-request-id", strings.Repeat("i", 128))
@@ -147,7 +147,7 @@ func TestASlowReaderIsCancelledAlone(t *testing.T) {
 	if resp.StatusCode != 200 {
 		t.Errorf("the other request got %d", resp.StatusCode)
 	}
-	f.await(t, "ended both", idle)
+	f.Await(t, "ended both", idle)
 	f.checkLast(t, sched.OutcomeCancelledRunning)
 	// It is told so once it reads on.
 	all, _ := io.ReadAll(c)
@@ -170,18 +170,18 @@ func TestTenantsStayApart(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	f.await(t, "became idle", func(s engine.Snapshot) bool { return idle(s) && len(f.recorded()) == n })
+	f.Await(t, "became idle", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == n })
 	tenants, ids := map[string]bool{}, map[string]bool{}
-	for _, r := range f.recorded() {
+	for _, r := range f.Records() {
 		tenants[r.Tenant], ids[r.ID] = true, true
-		if !strings.Contains(f.logs.String(), "tenant="+r.Tenant) {
+		if !strings.Contains(f.Log(), "tenant="+r.Tenant) {
 			t.Errorf("the log does not name tenant %s as the trace does", r.Tenant)
 		}
 	}
 	if len(tenants) != n || len(ids) != n {
 		t.Errorf("%d tenants and %d ids of %d", len(tenants), len(ids), n)
 	}
-	if strings.Contains(f.logs.String(), "tenant-01") {
+	if strings.Contains(f.Log(), "tenant-01") {
 		t.Error("the log holds the tenant's own name")
 	}
 }

@@ -3,24 +3,18 @@ package server_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/sluice-dev/sluice/gpu/sim"
 	"github.com/sluice-dev/sluice/host/engine"
-	"github.com/sluice-dev/sluice/host/sched"
-	"github.com/sluice-dev/sluice/host/server"
-	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/host/server/servertest"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
@@ -32,106 +26,27 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-const simContext = 512
+const simContext = servertest.Context
 
-// fixture is a server on a real engine on the simulated device, with everything that it logged and recorded.
+// fixture is a server with a client by hand.
 type fixture struct {
-	*server.Server
-	engine *engine.Engine
-	url    string
-	addr   string
+	*servertest.Server
 	client *http.Client
-	logs   *lines
-
-	mu      sync.Mutex
-	records []trace.Record
 }
 
-// options of a fixture; the zero value computes at once.
-type options struct {
-	sim    sim.Options
-	engine func(*engine.Config)
-	server func(*server.Config)
-}
+type options = servertest.Options
 
 func start(t testing.TB, o options) *fixture {
 	t.Helper()
-	profile, err := sim.ParseProfile(sim.CPUProfile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.sim.MaxSeqs == 0 {
-		o.sim.MaxSeqs = 4
-	}
-	if o.sim.ContextTokens == 0 {
-		o.sim.ContextTokens = simContext
-	}
-	o.sim.KVTokens, o.sim.MaxBatchTokens = 2048, 64
-	f := &fixture{logs: &lines{}}
-	dev := sim.Open(profile, o.sim)
-	ec := engine.Config{
-		Device: dev, Tokenizer: sim.Tokenizer{}, Sched: sched.DefaultConfig(o.sim.MaxSeqs, 64, o.sim.ContextTokens, 2048),
-		Classes: server.DefaultClasses(), Record: f.record, Log: slog.New(slog.NewTextHandler(f.logs, nil)),
-	}
-	if o.engine != nil {
-		o.engine(&ec)
-	}
-	if f.engine, err = engine.New(ec); err != nil {
-		t.Fatal(err)
-	}
-	sc := server.Config{Engine: f.engine, Tokenizer: sim.Tokenizer{}, Info: dev.Info(), Log: slog.New(slog.NewTextHandler(f.logs, nil))}
-	if o.server != nil {
-		o.server(&sc)
-	}
-	if f.Server, err = server.New(sc); err != nil {
-		t.Fatal(err)
-	}
-	f.serve(t)
+	f := &fixture{servertest.Start(t, o), &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(f.client.CloseIdleConnections)
 	return f
-}
-
-func (f *fixture) serve(t testing.TB) {
-	ln, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.addr = ln.Addr().String()
-	f.url = "http://" + f.addr
-	f.client = &http.Client{Transport: &http.Transport{}}
-	served := make(chan error, 1)
-	go func() { served <- f.Serve(ln) }()
-	t.Cleanup(func() {
-		f.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if err := f.Shutdown(ctx); err != nil {
-			t.Errorf("shut down: %v", err)
-		}
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-		if err := f.engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func (f *fixture) record(r trace.Record) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.records = append(f.records, r)
-}
-
-func (f *fixture) recorded() []trace.Record {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]trace.Record(nil), f.records...)
 }
 
 // post sends a body and returns the whole answer.
 func (f *fixture) post(t testing.TB, path, body string, headers ...string) (*http.Response, []byte) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, f.url+path, strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, f.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +73,7 @@ func (f *fixture) do(t testing.TB, req *http.Request) (*http.Response, []byte) {
 
 func (f *fixture) get(t testing.TB, path string) (*http.Response, []byte) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, f.url+path, nil)
+	req, err := http.NewRequest(http.MethodGet, f.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +97,7 @@ func (f *fixture) connect(t testing.TB, buffer int) *net.TCPConn {
 		}
 		return err
 	}}
-	c, err := d.Dial("tcp", f.addr)
+	c, err := d.Dial("tcp", f.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,33 +121,7 @@ func (f *fixture) write(t testing.TB, c net.Conn, path, body string, headers ...
 	}
 }
 
-// snapshot is the engine's state.
-func (f *fixture) snapshot(t testing.TB) engine.Snapshot {
-	t.Helper()
-	s, err := f.engine.Snapshot(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// await waits until the engine's state is as wanted.
-func (f *fixture) await(t testing.TB, what string, ok func(engine.Snapshot) bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		if ok(f.snapshot(t)) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("never %s: %+v", what, f.snapshot(t).Stats)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func idle(s engine.Snapshot) bool {
-	return s.State.Running == 0 && s.State.WaitingRequests == 0 && s.State.BlocksFree == s.State.BlocksTotal
-}
+var idle = servertest.Idle
 
 func running(n uint32) func(engine.Snapshot) bool {
 	return func(s engine.Snapshot) bool { return s.State.Running == n }
@@ -259,22 +148,4 @@ func readError(t testing.TB, body []byte) apiError {
 		t.Fatalf("not an error object: %v\n%s", err, body)
 	}
 	return e
-}
-
-// lines collects a log. It may be used from any goroutine.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }

@@ -21,7 +21,7 @@ func TestRoutesThatToolsLookFor(t *testing.T) {
 	f := start(t, options{})
 	for _, path := range []string{"/health", "/healthz", "/livez", "/readyz", "/v1/models", "/metrics", "/v1/models/sim:cpu-smollm2"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			req, _ := http.NewRequest(method, f.url+path, nil)
+			req, _ := http.NewRequest(method, f.URL+path, nil)
 			resp, body := f.do(t, req)
 			if resp.StatusCode != 200 || (len(body) > 0) != (method == http.MethodGet) {
 				t.Errorf("%s %s: %d, %d bytes", method, path, resp.StatusCode, len(body))
@@ -44,7 +44,7 @@ func TestRoutesThatToolsLookFor(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsAnErrorObject(t *testing.T) {
-	f := start(t, options{server: func(c *server.Config) { c.BodyLimit = 64 << 10 }})
+	f := start(t, options{Server: func(c *server.Config) { c.BodyLimit = 64 << 10 }})
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -56,7 +56,7 @@ func TestWhatIsNotThereIsAnErrorObject(t *testing.T) {
 		{http.MethodGet, "/v1/chat/completions", 405, "method_not_allowed"},
 		{http.MethodDelete, "/v1/models", 405, "method_not_allowed"},
 	} {
-		req, _ := http.NewRequest(c.method, f.url+c.path, nil)
+		req, _ := http.NewRequest(c.method, f.URL+c.path, nil)
 		resp, body := f.do(t, req)
 		if e := readError(t, body); resp.StatusCode != c.status || e.Error.Code != c.code || resp.Header.Get("x-request-id") == "" {
 			t.Errorf("%s %s: %d %s", c.method, c.path, resp.StatusCode, body)
@@ -89,9 +89,9 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestHostileBodiesDoNotDisturbOthers(t *testing.T) {
-	f := start(t, options{server: func(c *server.Config) { c.ReadTimeout = 100 * time.Millisecond }})
+	f := start(t, options{Server: func(c *server.Config) { c.ReadTimeout = 100 * time.Millisecond }})
 	// A gigabyte, announced and sent.
-	req, _ := http.NewRequest(http.MethodPost, f.url+"/v1/completions", &endless{1 << 30})
+	req, _ := http.NewRequest(http.MethodPost, f.URL+"/v1/completions", &endless{1 << 30})
 	req.ContentLength = 1 << 30
 	if resp, err := f.client.Do(req); err == nil {
 		if resp.StatusCode != 413 {
@@ -135,7 +135,7 @@ func TestHostileBodiesDoNotDisturbOthers(t *testing.T) {
 // The time that a request may take to arrive does not bound how long its answer may take.
 func TestReadTimeoutDoesNotCutAnAnswer(t *testing.T) {
 	o := slow(1)
-	o.server = func(c *server.Config) { c.ReadTimeout = 20 * time.Millisecond }
+	o.Server = func(c *server.Config) { c.ReadTimeout = 20 * time.Millisecond }
 	f := start(t, o)
 	_, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":60,"ignore_eos":true,"stream":true}`)
 	if _, done := events(t, body); !done {
@@ -164,7 +164,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	f.get(t, "/nowhere")
 	c, _ := f.dial(t, "/v1/completions", long("", true))
 	c.Close()
-	f.await(t, "became idle", func(s engine.Snapshot) bool { return idle(s) && len(f.recorded()) == 3 })
+	f.Await(t, "became idle", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == 3 })
 	resp, page := f.get(t, "/metrics")
 	if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/plain; version=0.0.4") {
 		t.Errorf("content type %q", ct)
@@ -186,7 +186,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 }
 
 func TestReadinessFollowsTheHost(t *testing.T) {
-	f := start(t, options{server: func(c *server.Config) {
+	f := start(t, options{Server: func(c *server.Config) {
 		c.Ready = func() error { return fmt.Errorf("the store is being repaired") }
 	}})
 	resp, body := f.get(t, "/readyz")

@@ -10,44 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/gpu/sim"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/server"
+	"github.com/sluice-dev/sluice/host/server/servertest"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
-
-// gate is a policy that answers every admission question of one phase with one verdict.
-type gate struct {
-	phase   abi.Phase
-	verdict abi.Verdict
-	put     bool
-}
-
-func (g *gate) Swap(int64) (abi.Decider, uint32, bool) {
-	changed := !g.put
-	g.put = true
-	return g, 1, changed
-}
-func (g *gate) Name(abi.PolicyID) (string, string) { return "gate", "digest" }
-func (g *gate) Hooks() abi.Hook                    { return abi.HookAdmit }
-func (g *gate) Admit(_ *abi.State, rows []abi.Row, out []abi.Verdict, by []abi.PolicyID) {
-	for i := range rows {
-		if rows[i].Phase == uint8(g.phase) {
-			out[i], by[i] = g.verdict, 1
-		}
-	}
-}
-func (g *gate) Prioritize(*abi.State, []abi.Row, []abi.Ranking) (bool, abi.PolicyID) {
-	return false, 0
-}
-func (g *gate) BatchPlan(*abi.State, *abi.BatchPlan) (bool, abi.PolicyID) { return false, 0 }
-func (g *gate) Speculate(*abi.State, []abi.Row, *abi.SpecPlan, []int32) (bool, abi.PolicyID) {
-	return false, 0
-}
-func (g *gate) Events(*abi.State, []abi.Event) {}
-
-func reject(status uint16, reason abi.Reason, retryMS uint32) abi.Verdict {
-	return abi.Verdict{Action: uint8(abi.ActionReject), Status: status, Reason: uint16(reason), RetryAfterMs: retryMS}
-}
-
-func gated(g *gate) func(*engine.Config) { return func(c *engine.Config) { c.Policies = g } }
 
 func TestRefusalsAreHTTPStatuses(t *testing.T) {
 	for _, c := range []struct {
@@ -55,15 +20,13 @@ func TestRefusalsAreHTTPStatuses(t *testing.T) {
 		status  int
 		reason  string
 	}{
-		{reject(429, abi.ReasonQuota, 3000), 429, "quota"},
-		{reject(503, abi.ReasonCapacity, 0), 503, "capacity"},
-		{reject(529, abi.ReasonNone, 3600_000), 529, "rejected"},
-		{reject(0, 1234, 100), 503, "policy_1234"},
-		{reject(777, abi.ReasonQueueFull, 100), 503, "queue_full"},
+		{servertest.Reject(429, abi.ReasonQuota, 3000), 429, "quota"},
+		{servertest.Reject(503, abi.ReasonCapacity, 0), 503, "capacity"},
+		{servertest.Reject(529, abi.ReasonNone, 3600_000), 529, "rejected"},
+		{servertest.Reject(0, 1234, 100), 503, "policy_1234"},
+		{servertest.Reject(777, abi.ReasonQueueFull, 100), 503, "queue_full"},
 	} {
-		f := start(t, options{engine: gated(&gate{phase: abi.PhaseArrival, verdict: c.verdict})})
-		// The first request puts the policy in force before the second is judged.
-		f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":1}`)
+		f := start(t, options{Engine: (&servertest.Gate{Phase: abi.PhaseArrival, Verdict: c.verdict}).Install})
 		for _, stream := range []string{"true", "false"} {
 			resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":1,"stream":`+stream+`}`)
 			e := readError(t, body)
@@ -81,10 +44,10 @@ func TestRefusalsAreHTTPStatuses(t *testing.T) {
 // A request that is shed while it waits gets its 503 although it asked for a stream: the status was held back.
 func TestShedFromTheQueueIsAStatus(t *testing.T) {
 	o := slow(1)
-	o.engine = gated(&gate{phase: abi.PhaseQueued, verdict: reject(503, abi.ReasonQueueAge, 2000)})
+	o.Engine = (&servertest.Gate{Phase: abi.PhaseQueued, Verdict: servertest.Reject(503, abi.ReasonQueueAge, 2000)}).Install
 	f := start(t, o)
 	f.dial(t, "/v1/completions", long("", true))
-	f.await(t, "ran", running(1))
+	f.Await(t, "ran", running(1))
 	resp, body := f.post(t, "/v1/chat/completions", chatBody)
 	if e := readError(t, body); resp.StatusCode != 503 || e.Error.Code != "queue_age" {
 		t.Errorf("%d %s", resp.StatusCode, body)
@@ -94,11 +57,11 @@ func TestShedFromTheQueueIsAStatus(t *testing.T) {
 // Once the status went out early, the same end is an error event.
 func TestShedAfterEarlyHeadersIsAnEvent(t *testing.T) {
 	o := slow(1)
-	o.server = earlyConfig
+	o.Server = earlyConfig
 	f := start(t, o)
 	f.dial(t, "/v1/completions", long("", true))
-	f.await(t, "ran", running(1))
-	req, _ := http.NewRequest(http.MethodPost, f.url+"/v1/chat/completions", strings.NewReader(chatBody))
+	f.Await(t, "ran", running(1))
+	req, _ := http.NewRequest(http.MethodPost, f.URL+"/v1/chat/completions", strings.NewReader(chatBody))
 	req.Header.Set("x-sluice-queue-ttl", "60ms")
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -118,7 +81,7 @@ func TestTTLAndDeadlineEndAWait(t *testing.T) {
 	for header, reason := range map[string]string{"x-sluice-queue-ttl": "ttl", "x-sluice-deadline": "deadline"} {
 		f := start(t, slow(1))
 		f.dial(t, "/v1/completions", long("", true))
-		f.await(t, "ran", running(1))
+		f.Await(t, "ran", running(1))
 		resp, body := f.post(t, "/v1/completions", `{"prompt":"x"}`, header, "0.03")
 		if e := readError(t, body); resp.StatusCode != 503 || e.Error.Code != reason || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %v %s", header, resp.StatusCode, resp.Header, body)
@@ -128,9 +91,9 @@ func TestTTLAndDeadlineEndAWait(t *testing.T) {
 
 func TestAPromptThatCanNeverFitIsFinal(t *testing.T) {
 	f := start(t, options{
-		sim:    sim.Options{ContextTokens: 2048},
-		engine: func(c *engine.Config) { c.Sched.Blocks = 8 },
-		server: func(c *server.Config) { c.MaxModelLen = 2000 },
+		Sim:    sim.Options{ContextTokens: 2048},
+		Engine: func(c *engine.Config) { c.Sched.Blocks = 8 },
+		Server: func(c *server.Config) { c.MaxModelLen = 2000 },
 	})
 	resp, body := f.post(t, "/v1/completions", `{"prompt":"`+strings.Repeat("x", 500)+`","max_tokens":5}`)
 	if e := readError(t, body); resp.StatusCode != 400 || e.Error.Code != "kv_cache_exceeded" || resp.Header.Get("Retry-After") != "" {
@@ -140,8 +103,7 @@ func TestAPromptThatCanNeverFitIsFinal(t *testing.T) {
 
 // Clients of one moment must not come back in one moment, and each must get the same answer for the same id.
 func TestRetryAfterIsSpread(t *testing.T) {
-	f := start(t, options{engine: gated(&gate{phase: abi.PhaseArrival, verdict: reject(429, abi.ReasonQuota, 10_000)})})
-	f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":1}`)
+	f := start(t, options{Engine: (&servertest.Gate{Phase: abi.PhaseArrival, Verdict: servertest.Reject(429, abi.ReasonQuota, 10_000)}).Install})
 	seen := map[string]int{}
 	for i := range 60 {
 		var twice [2]string
@@ -162,5 +124,22 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 	if len(seen) < 4 {
 		t.Errorf("all come back at once: %v", seen)
+	}
+}
+
+// A policy may let a request in under a lower limit, which the server learns only from the end of the answer.
+func TestACappedAnswerEndsAsUsual(t *testing.T) {
+	capped := abi.Verdict{Action: uint8(abi.ActionDegrade), MaxTokensCap: 3, ClassOverride: -1, SpeculationCap: -1}
+	f := start(t, options{Engine: (&servertest.Gate{Phase: abi.PhaseArrival, Verdict: capped}).Install})
+	_, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":50,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`)
+	chunks, done := events(t, body)
+	finish := ""
+	for _, c := range chunks {
+		if len(c.Choices) > 0 && c.Choices[0].Finish != nil {
+			finish = *c.Choices[0].Finish
+		}
+	}
+	if !done || finish != "length" || !strings.Contains(string(body), `"completion_tokens":3,`) {
+		t.Errorf("finish %q: %s", finish, body)
 	}
 }

@@ -101,10 +101,10 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s %.90s\n\tgot  %d %s %q: %s\n\twant %d %s %q", c.path, c.body, resp.StatusCode, e.Error.Code, param, e.Error.Message, c.status, c.code, c.param)
 		}
 	}
-	if log := f.logs.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") {
+	if log := f.Log(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") {
 		t.Errorf("bad input was logged as an internal error:\n%s", log)
 	}
-	if n := len(f.recorded()); n != 0 {
+	if n := len(f.Records()); n != 0 {
 		t.Errorf("%d bad requests reached the engine", n)
 	}
 }
@@ -156,12 +156,12 @@ func TestHeadersReachTheEngine(t *testing.T) {
 	body := `{"prompt":"x","max_tokens":1}`
 	f.post(t, "/v1/completions", body, "x-sluice-class", "batch", "x-sluice-priority", "-7", "x-sluice-queue-ttl", "2.5",
 		"x-stainless-retry-count", "2", "Authorization", "Bearer topsecret")
-	f.await(t, "was recorded", func(engine.Snapshot) bool { return len(f.recorded()) == 1 })
-	r := f.recorded()[0]
+	f.Await(t, "was recorded", func(engine.Snapshot) bool { return len(f.Records()) == 1 })
+	r := f.Records()[0]
 	if r.Class != "batch" || r.Priority != -7 || r.TTL != 2_500_000_000 || r.Attempt != 2 || r.Tenant == "" || len(r.ID) != 26 {
 		t.Errorf("%+v", r)
 	}
-	if strings.Contains(f.logs.String(), "topsecret") {
+	if strings.Contains(f.Log(), "topsecret") {
 		t.Error("an API key is in the log")
 	}
 	for name, v := range map[string]string{

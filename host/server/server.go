@@ -26,8 +26,9 @@ type Server struct {
 	chat     chatTemplate
 	draining atomic.Bool
 
-	mu sync.Mutex
-	ln *listener // nil before Serve
+	mu      sync.Mutex
+	ln      *listener // nil before Serve
+	stopped bool      // Shutdown came, perhaps before Serve
 }
 
 // New builds the API. It serves nothing before Serve.
@@ -77,7 +78,12 @@ func (s *Server) Serve(ln net.Listener) error {
 	l := newListener(ln)
 	s.mu.Lock()
 	s.ln = l
+	stopped := s.stopped
 	s.mu.Unlock()
+	if stopped {
+		_ = ln.Close()
+		return nil
+	}
 	if err := s.app.Listener(l); err != nil {
 		return fmt.Errorf("serve API: %w", err)
 	}
@@ -92,6 +98,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.cfg.Engine.Drain(ctx)
 	s.mu.Lock()
 	ln := s.ln
+	s.stopped = true
 	s.mu.Unlock()
 	if ln == nil {
 		return nil
@@ -99,6 +106,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err := s.app.ShutdownWithContext(grace)
+	_ = ln.Close() // the HTTP server does not know it yet when Serve has only just begun
 	ln.closeAll()
 	if err != nil {
 		return fmt.Errorf("stop API: %w", err)

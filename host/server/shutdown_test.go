@@ -41,7 +41,7 @@ func errorEvent(t *testing.T, body string) apiError {
 
 // An error after the first byte: the message for those who read it, a broken body for those who do not.
 func TestAFailedStepBreaksTheStreamOff(t *testing.T) {
-	f := start(t, options{sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {
+	f := start(t, options{Sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {
 		if step == 6 {
 			return errors.New("secret detail")
 		}
@@ -63,7 +63,7 @@ func TestAFailedStepBreaksTheStreamOff(t *testing.T) {
 }
 
 func TestAFailedStepBeforeTheFirstTokenIsA500(t *testing.T) {
-	f := start(t, options{sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error { return errors.New("broken") }}})
+	f := start(t, options{Sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error { return errors.New("broken") }}})
 	for _, stream := range []string{"true", "false"} {
 		resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":3,"stream":`+stream+`}`)
 		if e := readError(t, body); resp.StatusCode != 500 || e.Error.Code != "device_failed" {
@@ -94,7 +94,7 @@ func TestShutdownLetsRunningRequestsFinish(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Errorf("shut down: %v", err)
 	}
-	if _, err := f.client.Get(f.url + "/healthz"); err == nil {
+	if _, err := f.client.Get(f.URL + "/healthz"); err == nil {
 		t.Error("the listener is still open")
 	}
 }
@@ -111,11 +111,11 @@ func (f *fixture) awaitNotReady(t *testing.T) {
 
 // At the limit, one stream that runs and one request that waits are told that the server goes.
 func TestShutdownEndsWhatIsLeftAtItsLimit(t *testing.T) {
-	f := start(t, options{sim: sim.Options{Wall: 1, MaxSeqs: 1}})
+	f := start(t, options{Sim: sim.Options{Wall: 1, MaxSeqs: 1}})
 	resp := f.open(t, `{"stream":true,"max_tokens":400,"ignore_eos":true,"messages":[{"role":"user","content":"x"}]}`)
 	defer resp.Body.Close()
 	_, r := f.dial(t, "/v1/completions", long("", true))
-	f.await(t, "waited", waiting(1))
+	f.Await(t, "waited", waiting(1))
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	if err := f.Shutdown(ctx); err != nil {
@@ -152,7 +152,7 @@ func TestAPanicEndsOneRequestAndNothingElse(t *testing.T) {
 	where := []string{"handler", "stream function", "end"}
 	for after := range where {
 		var m *moody
-		f := start(t, options{server: func(c *server.Config) {
+		f := start(t, options{Server: func(c *server.Config) {
 			m = &moody{Engine: c.Engine.(*engine.Engine)}
 			m.after.Store(int64(after))
 			c.Engine = m
@@ -170,9 +170,31 @@ func TestAPanicEndsOneRequestAndNothingElse(t *testing.T) {
 		if r, _ := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`); r.StatusCode != 200 {
 			t.Errorf("panic %d: the next request got %d", after, r.StatusCode)
 		}
-		f.await(t, "became idle", idle)
-		if !strings.Contains(f.logs.String(), "clock fell off") {
+		f.Await(t, "became idle", idle)
+		if !strings.Contains(f.Log(), "clock fell off") {
 			t.Errorf("panic %d is not in the log", after)
 		}
+	}
+}
+
+// An interrupt while the server starts must not leave it serving.
+func TestShutdownBeforeServe(t *testing.T) {
+	f := start(t, options{})
+	s, err := server.New(server.Config{Engine: f.Engine, Tokenizer: sim.Tokenizer{}, Info: f.Info})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(ln); err != nil {
+		t.Error(err)
+	}
+	if _, err := ln.Accept(); err == nil {
+		t.Error("the listener is still open")
 	}
 }

@@ -243,19 +243,19 @@ func TestEarlyHeadersAndSignsOfLife(t *testing.T) {
 
 // earlyOptions hold the first step of the device until release is closed.
 func earlyOptions(release chan struct{}) options {
-	o := options{sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {
+	o := options{Sim: sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {
 		if step == 1 {
 			<-release
 		}
 		return nil
 	}}}
-	o.server = earlyConfig
+	o.Server = earlyConfig
 	return o
 }
 
 func (f *fixture) open(t *testing.T, body string) *http.Response {
 	t.Helper()
-	resp, err := f.client.Post(f.url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	resp, err := f.client.Post(f.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

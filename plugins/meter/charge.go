@@ -29,6 +29,7 @@ type point struct {
 func (f *body) charge(at int, kind charge) {
 	f.points = append(f.points, point{at: at, kind: kind})
 	f.bulk = true
+	f.joins += 4 // of the charge, and of the loop that a compiler makes of the instruction
 }
 
 // appendLocals writes the declarations of locals, with the hidden one where it is needed.

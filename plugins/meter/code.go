@@ -8,6 +8,7 @@ type body struct {
 	points []point // where charges go, in order; the first is the function's entry
 	loop   int     // the point of the innermost loop, 0 outside of loops
 	total  int64   // units of the instructions so far
+	joins  int     // blocks, and branches to them
 	bulk   bool    // whether the hidden local is needed
 }
 
@@ -74,10 +75,30 @@ func (d *decoder) function(r *reader, p []byte) []byte {
 		r.fail(ErrLimit, code, "a function of %d units of fuel, more than the limit of %d", f.points[0].units, d.lim.MaxEntryUnits)
 		return p
 	}
+	if f.flow(r, code); r.failed() {
+		return p
+	}
 	out := f.appendLocals(d.scratch.code[:0], r.buf[groups:code])
 	out = f.appendCode(out, r.buf, code, r.end)
 	d.scratch = scratch{frames: f.frames, points: f.points, code: out}
 	return appendSized(p, out)
+}
+
+// flow bounds what a compiler spends on a function beyond its length. It carries every local through every place where
+// control joins, and looks at the places in pairs: measured in wazero, 10,000 branches (40 KB) compile for 37 s, and 1,000
+// locals across 1,000 loops (16 KB) for 2 s in 140 MB.
+func (f *body) flow(r *reader, at int) {
+	const local = 16 // as much memory as that many joins take
+	joins := int64(f.joins)
+	flow := joins * (joins + local*int64(f.locals))
+	if flow > int64(f.d.lim.MaxFlow) {
+		r.fail(ErrLimit, at, "%d blocks and branches with %d locals: joins * (joins + 16 * locals) is over %d; split the function",
+			joins, f.locals, f.d.lim.MaxFlow)
+		return
+	}
+	if f.d.flow += int(flow); f.d.flow > f.d.lim.MaxModuleFlow {
+		r.fail(ErrLimit, at, "joins * (joins + 16 * locals) of the functions so far is over %d; link less into the module", f.d.lim.MaxModuleFlow)
+	}
 }
 
 // localGroups reads the declarations of locals, and returns their number with the parameters'.
@@ -113,6 +134,7 @@ func (f *body) open(r *reader, at int, op byte) {
 		r.fail(ErrLimit, at, "blocks nested more than %d deep", f.d.lim.MaxNesting)
 		return
 	}
+	f.joins++
 	params, results := f.blockType(r)
 	f.count(max(params, results))
 	top := frame{op: op, arity: results, outer: f.loop}

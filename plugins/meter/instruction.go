@@ -50,6 +50,7 @@ func (f *body) branching(r *reader, at int, op byte) {
 	case immBlock:
 		f.open(r, at, op)
 	case immElse:
+		f.joins++
 		f.count(1)
 		if top := &f.frames[len(f.frames)-1]; top.op == opIf {
 			top.op = opElse
@@ -83,6 +84,7 @@ func (f *body) branching(r *reader, at int, op byte) {
 
 // label reads a label, and returns the number of values that a branch to it takes along.
 func (f *body) label(r *reader) int {
+	f.joins++
 	i := r.index(len(f.frames), "label")
 	if r.failed() {
 		return 0

@@ -209,7 +209,10 @@ func TestLimitsAreKept(t *testing.T) {
 		"tables":         {withMemory(), func(l *Limits) { l.MaxTables = 0 }},
 		"table elements": {withMemory(), func(l *Limits) { l.MaxTableElements = 9 }},
 		"segments":       {withMemory(), func(l *Limits) { l.MaxSegments = 0 }},
-		"nesting":        {plain(noLocals, rep(5, opBlock, blockEmpty), rep(5, opEnd)), func(l *Limits) { l.MaxNesting = 4 }},
+		// Five blocks, and a branch out of each, with 3 locals: 10 * (10 + 48).
+		"flow":     {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxFlow = 579 }},
+		"all flow": {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxModuleFlow = 579 }},
+		"nesting":  {plain(noLocals, rep(5, opBlock, blockEmpty), rep(5, opEnd)), func(l *Limits) { l.MaxNesting = 4 }},
 		"imports": {module(section(secType, void), section(secImport, cat(name("env"), name("f"), 0, 0))),
 			func(l *Limits) { l.MaxImports = 0 }},
 		"parameters": {module(section(secType, i2i)), func(l *Limits) { l.MaxParams = 0 }},

@@ -11,7 +11,6 @@ import (
 )
 
 type instance struct {
-	r      *Runtime
 	mod    api.Module
 	memory api.Memory
 	fuel   api.MutableGlobal // nil until the start function has returned or called the host
@@ -93,7 +92,6 @@ func (i *instance) Close() error {
 		return nil
 	}
 	i.closed = true
-	i.r.instances.Add(-1)
 	if err := i.mod.Close(context.Background()); err != nil {
 		return fmt.Errorf("close instance: %w", err)
 	}

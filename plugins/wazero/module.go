@@ -20,8 +20,10 @@ type module struct {
 
 // Instantiate implements plugins.Module.
 func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.Instance, err error) {
-	defer recovered(&err)
-	i := &instance{r: m.r, sink: env.Sink}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	i := &instance{sink: env.Sink, reserved: linearMemory{live: &m.r.instances}}
 	i.begin(env.Now, env.Seed)
 	// Nothing of ctx may reach the guest or end it: how far it comes is a matter of fuel alone.
 	i.ctx = guestContext{context.Background(), i}
@@ -30,13 +32,13 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 			i.reserved.Free() // wazero forgets it when a start function fails
 		}
 	}()
+	defer recovered(&err)
 	starting := guestContext{experimental.WithMemoryAllocator(context.Background(), i), i}
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	i.mod, err = m.r.run.InstantiateModule(starting, m.compiled, cfg)
 	if err != nil {
 		return nil, i.trap("start", err)
 	}
-	m.r.instances.Add(1)
 	if err = i.bind(); err == nil {
 		err = i.initialize()
 	}

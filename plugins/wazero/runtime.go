@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
@@ -24,6 +28,7 @@ type Runtime struct {
 	check wazero.Runtime // an interpreter: its compilation is validation and little else
 	run   wazero.Runtime
 	cache wazero.CompilationCache // nil for none
+	dir   string                  // of the cache
 
 	modules, instances atomic.Int64
 }
@@ -41,7 +46,7 @@ func New(opt Options) (*Runtime, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open the cache of compiled policies: %w", err)
 		}
-		r.cache, cfg = cache, cfg.WithCompilationCache(cache)
+		r.dir, r.cache, cfg = opt.CacheDir, cache, cfg.WithCompilationCache(cache)
 	}
 	r.check = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
 	r.run = wazero.NewRuntimeWithConfig(ctx, cfg)
@@ -53,7 +58,7 @@ func New(opt Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Live counts the modules and instances that are not closed.
+// Live counts the modules that are not closed, and the instances whose memory is not freed.
 func (r *Runtime) Live() (modules, instances int64) { return r.modules.Load(), r.instances.Load() }
 
 // Import implements plugins.Runtime.
@@ -82,11 +87,31 @@ func (r *Runtime) Validate(ctx context.Context, wasm []byte) (err error) {
 func (r *Runtime) Compile(ctx context.Context, code []byte) (_ plugins.Module, err error) {
 	defer recovered(&err)
 	m, err := r.run.CompileModule(ctx, code)
+	if err != nil && r.dir != "" && strings.Contains(err.Error(), "compilationcache:") {
+		// A file of the cache is broken, and wazero does not say which: without any it compiles anew.
+		if err = empty(r.dir); err == nil {
+			m, err = r.run.CompileModule(ctx, code)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	r.modules.Add(1)
 	return &module{r: r, compiled: m}, nil
+}
+
+// empty removes the files that wazero keeps in its folders below dir.
+func empty(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	if err != nil {
+		return fmt.Errorf("list the cache of compiled policies: %w", err)
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("empty the cache of compiled policies: %w", err)
+		}
+	}
+	return nil
 }
 
 // recovered turns a panic of the compiler into an error: it must not take the server with it.

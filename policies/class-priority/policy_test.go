@@ -16,6 +16,7 @@ import (
 const (
 	ms  = sluice.Millisecond
 	sec = sluice.Second
+	now = 3600 * sec
 
 	queued  = sluice.PhaseQueued
 	running = sluice.PhaseRunning
@@ -28,6 +29,7 @@ type request struct {
 	class    uint8
 	priority int32
 	age      int64
+	waited   int64  // until the first token; 0 = there was none yet
 	lost     uint32 // preemptions so far
 }
 
@@ -35,7 +37,13 @@ func rank(t testing.TB, p *sluicetest.Policy, all []request) []sluice.Ranking {
 	t.Helper()
 	rows := make([]sluice.Row, len(all))
 	for i, r := range all {
-		rows[i] = sluice.Row{ID: uint64(i), Phase: uint8(r.phase), Class: r.class, Priority: r.priority, AgeNS: r.age, Preemptions: r.lost}
+		rows[i] = sluice.Row{
+			ID: uint64(i), Phase: uint8(r.phase), Class: r.class, Priority: r.priority,
+			ArrivalNS: now - r.age, AgeNS: r.age, Preemptions: r.lost,
+		}
+		if r.waited > 0 {
+			rows[i].FirstTokenNS, rows[i].Valid = rows[i].ArrivalNS+r.waited, sluice.RowHasFirstTokenNS
+		}
 	}
 	out, decided := p.Prioritize(&sluice.State{}, rows...)
 	if !decided {
@@ -139,16 +147,30 @@ func TestPreemption(t *testing.T) {
 		{"aged batch does not push out chat", nil, []request{{name: "x", phase: queued, class: 1, age: 60 * sec}, batch("chat", 0, 0)}, ""},
 		{"nor a worse class that runs beside it", nil,
 			[]request{{name: "x", phase: queued, class: 1, age: 60 * sec}, batch("chat", 0, 0), batch("c", 2, 0)}, "c for x"},
-		{"what has aged to the same level stays", nil, []request{chat, batch("b", 1, 5*sec)}, ""},
-		{"only the head preempts", nil, []request{{name: "x", phase: queued, class: 1, age: 0}, chat, batch("c", 2, 0)}, "c for chat"},
-		{"preempted often enough", nil, []request{chat, {name: "b", phase: running, class: 1, lost: 2}}, ""},
-		{"once more is allowed", []string{"preempt_limit", "3"}, []request{chat, {name: "b", phase: running, class: 1, lost: 2}}, "b for chat"},
+		{"what waited for the same level stays", nil, []request{chat, {name: "b", phase: running, class: 1, age: 9 * sec, waited: 5 * sec}}, ""},
+		{"running does not age", nil, []request{chat, {name: "b", phase: running, class: 1, age: 99 * sec, waited: 5*sec - 1}}, "b for chat"},
+		{"before its first token it waits", nil, []request{chat, batch("b", 1, 5*sec)}, ""},
+		{"aged batch in front is no obstacle", nil,
+			[]request{{name: "aged", phase: queued, class: 2, age: 20 * sec}, {name: "x", phase: queued, class: 1}, batch("b", 2, 0)}, "b for x"},
+		{"nor what has aged beside the victim", nil,
+			[]request{{name: "aged", phase: queued, class: 2, age: 20 * sec}, {name: "x", phase: queued, class: 1}, {name: "b", phase: running, class: 2, age: 10 * sec, waited: 1},
+				{name: "equal", phase: running, class: 2, age: 6 * sec, waited: 5 * sec}}, "b for x"},
+		{"only the best claimant preempts", nil, []request{{name: "x", phase: queued, class: 1, age: 0}, chat, batch("c", 2, 0)}, "c for chat"},
+		{"preempted often enough", nil, []request{chat, {name: "b", phase: running, class: 1, lost: 4}}, ""},
+		{"once more is allowed", []string{"preempt_limit", "5"}, []request{chat, {name: "b", phase: running, class: 1, lost: 4}}, "b for chat"},
+		{"then it is another's turn", nil, []request{chat, {name: "c", phase: running, class: 2, lost: 4}, batch("b", 1, sec)}, "b for chat"},
+		{"one that was preempted waits for a free place", nil, []request{{name: "p", phase: sluice.PhasePreempted}, batch("b", 1, sec)}, ""},
 		{"switched off", []string{"preempt", "false"}, []request{chat, batch("b", 1, 0)}, ""},
 		{"nobody waits", nil, []request{batch("b", 1, 0)}, ""},
 	} {
 		out := rank(t, sluicetest.New(t, &policy{}, c.settings...), c.all)
 		if got := victim(c.all, out); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
+		}
+		for i := range out {
+			if c.want == "" && sluice.RankFlag(out[i].Flags)&sluice.RankFlagMayPreempt != 0 {
+				t.Errorf("%s: %s has no victim and may preempt", c.name, c.all[i].name)
+			}
 		}
 	}
 }
@@ -158,7 +180,7 @@ func drawRequest(phases ...sluice.Phase) *rapid.Generator[request] {
 		return request{
 			phase: rapid.SampledFrom(phases).Draw(t, "phase"), class: rapid.Uint8Range(0, 4).Draw(t, "class"),
 			priority: rapid.Int32Range(-3, 3).Draw(t, "priority"), age: rapid.Int64Range(0, 40*sec).Draw(t, "age"),
-			lost: rapid.Uint32Range(0, 3).Draw(t, "preemptions"),
+			lost: rapid.Uint32Range(0, 5).Draw(t, "preemptions"), waited: rapid.Int64Range(0, 20*sec).Draw(t, "waited"),
 		}
 	})
 }
@@ -173,6 +195,35 @@ func TestWaitingIsBounded(t *testing.T) {
 		out := rank(t, p, []request{old, young})
 		if out[0].Score >= out[1].Score {
 			rt.Fatalf("%+v stands behind %+v", old, young)
+		}
+	})
+}
+
+// Whoever may take a place goes first, and there is only one.
+func TestClaimantGoesFirst(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		all := rapid.SliceOfN(drawRequest(queued, running), 1, 40).Draw(rt, "requests")
+		out := rank(t, sluicetest.New(t, &policy{}), all)
+		claimant := -1
+		for i := range all {
+			if sluice.RankFlag(out[i].Flags)&sluice.RankFlagMayPreempt != 0 {
+				if claimant >= 0 || all[i].phase != queued {
+					rt.Fatalf("%+v may preempt", all[i])
+				}
+				claimant = i
+			}
+		}
+		victims := false
+		for i, w := range all {
+			if claimant >= 0 && w.phase == queued && (out[i].Score < out[claimant].Score || out[i].Score == out[claimant].Score && i < claimant) {
+				rt.Fatalf("%+v stands before %+v", w, all[claimant])
+			}
+			for _, r := range all {
+				victims = victims || w.phase == queued && r.phase == running && r.class > w.class && level(r) > level(w) && r.lost < 4
+			}
+		}
+		if victims != (claimant >= 0) {
+			rt.Fatalf("somebody has a victim: %v, and %d may preempt", victims, claimant)
 		}
 	})
 }
@@ -196,7 +247,13 @@ func TestPreemptionIsStrict(t *testing.T) {
 	})
 }
 
-func level(r request) int64 { return int64(r.class) - r.age/(5*sec) }
+func level(r request) int64 {
+	waited := r.age
+	if r.phase == running && r.waited > 0 {
+		waited = min(r.age, r.waited)
+	}
+	return int64(r.class) - waited/(5*sec)
+}
 
 // After a preemption the places are not changed back: the one that lost its place may not take it from the one that got it.
 func TestNoPingPong(t *testing.T) {

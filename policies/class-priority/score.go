@@ -9,7 +9,6 @@ const (
 	maxAge      = 1<<ageBits - 1
 	maxPriority = 1<<(priorityBits-1) - 1
 	minPriority = -maxPriority - 1
-	maxLevel    = 16
 	minLevel    = -1024
 )
 

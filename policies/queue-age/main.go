@@ -59,16 +59,11 @@ func (p *policy) Configure(c *sluice.Config) error {
 // Admit implements sluice.Admitter.
 func (p *policy) Admit(st *sluice.State, rows []sluice.Row, out []sluice.Verdict) {
 	p.follow(st)
-	limit := p.limits(st)
-	ahead := newQueue(st)
-	for i := range rows {
-		r := &rows[i]
-		switch {
-		case r.In(sluice.PhaseQueued) && !p.paused:
-			out[i] = p.waited(min(r.WaitNS, st.NowNS-p.resumedAt), r.ClassIndex(), &limit)
-		case r.In(sluice.PhaseArrival) && p.arrivalFactor > 0:
-			out[i] = p.arrived(&ahead, r.ClassIndex())
-		}
+	if !p.paused {
+		p.judgeQueued(st, rows, out)
+	}
+	if p.arrivalFactor > 0 && st.Has(sluice.StateHasEstimatedWaitNS) && st.WaitingRequests > 0 {
+		p.judgeArrivals(st, rows, out)
 	}
 }
 
@@ -81,36 +76,49 @@ func (p *policy) follow(st *sluice.State) {
 	p.paused = paused
 }
 
-// limits are the ages in force: below the first class under pressure they are shorter.
-func (p *policy) limits(st *sluice.State) [sluice.Classes]int64 {
+func (p *policy) judgeQueued(st *sluice.State, rows []sluice.Row, out []sluice.Verdict) {
+	counted := st.NowNS - p.resumedAt
+	limit := p.limits(st, counted)
+	for i := range rows {
+		r := &rows[i]
+		if r.In(sluice.PhaseQueued) && min(r.WaitNS, counted) > limit[r.ClassIndex()] {
+			out[i] = p.late(r, counted)
+		}
+	}
+}
+
+// limits are the ages in force: below the first class under pressure they are shorter. Of a wait only counted ns count.
+func (p *policy) limits(st *sluice.State, counted int64) [sluice.Classes]int64 {
 	limit := p.maxAge
 	pressed := false
 	for c := range limit {
 		if pressed {
 			limit[c] = p.pressedAge[c]
 		}
-		oldest := min(st.Classes[c].OldestWaitNS, st.NowNS-p.resumedAt)
+		oldest := min(st.Classes[c].OldestWaitNS, counted)
 		pressed = pressed || st.Classes[c].Waiting > 0 && oldest > p.pressedAge[c]
 	}
 	return limit
 }
 
-func (p *policy) waited(ns int64, class int, limit *[sluice.Classes]int64) sluice.Verdict {
-	switch {
-	case ns > p.maxAge[class]:
+func (p *policy) late(r *sluice.Row, counted int64) sluice.Verdict {
+	if min(r.WaitNS, counted) > p.maxAge[r.ClassIndex()] {
 		return sluice.Reject(p.status, sluice.ReasonQueueAge)
-	case ns > limit[class]:
-		return sluice.Reject(p.status, sluice.ReasonPriority)
 	}
-	return sluice.Abstain()
+	return sluice.Reject(p.status, sluice.ReasonPriority)
 }
 
-func (p *policy) arrived(q *queue, class int) sluice.Verdict {
-	if q.wait(class) > share(p.maxAge[class], p.arrivalFactor) {
-		return sluice.Reject(p.status, sluice.ReasonQueueAge)
+func (p *policy) judgeArrivals(st *sluice.State, rows []sluice.Row, out []sluice.Verdict) {
+	var room places
+	for c := range room {
+		room[c] = share(p.maxAge[c], p.arrivalFactor)
 	}
-	q.enter(class)
-	return sluice.Abstain()
+	room.count(st)
+	for i := range rows {
+		if r := &rows[i]; r.In(sluice.PhaseArrival) && !room.take(r.ClassIndex()) {
+			out[i] = sluice.Reject(p.status, sluice.ReasonQueueAge)
+		}
+	}
 }
 
 var (

@@ -96,6 +96,7 @@ func TestBatchIsShedFirst(t *testing.T) {
 		{"exactly half is not pressure", nil, 5 * sec, 8 * sec, "-"},
 		{"so has batch, just", nil, 6 * sec, 5*sec + 1, "503 priority"},
 		{"batch has not", nil, 9 * sec, 5 * sec, "-"},
+		{"its own age is not over yet", nil, 9 * sec, 10 * sec, "503 priority"},
 		{"batch is late by itself", nil, 9 * sec, 11 * sec, "503 queue_age"},
 		{"the rule is off", []string{"pressure", "1"}, 9 * sec, 8 * sec, "-"},
 		{"an earlier pressure", []string{"pressure", "20%"}, 3 * sec, 2*sec + 1, "503 priority"},
@@ -153,6 +154,8 @@ func TestArrivals(t *testing.T) {
 		{"interactive would wait too long", []string{"arrival_factor", "2"}, arriving(10, 41*sec), 0, "503 queue_age"},
 		{"nothing is known", []string{"arrival_factor", "2"}, unknown, 1, "-"},
 		{"nothing waits", []string{"arrival_factor", "2"}, &sluice.State{NowNS: now, Valid: sluice.StateHasEstimatedWaitNS}, 1, "-"},
+		{"the longest times", []string{"arrival_factor", "1000", "max_age", "24h"}, arriving(10, 1000*24*3600*sec), 1, "-"},
+		{"and longer", []string{"arrival_factor", "1000", "max_age", "24h"}, arriving(10, 1001*24*3600*sec), 1, "503 queue_age"},
 		{"a class of its own", []string{"arrival_factor", "1", "max_age.1", "1s"}, arriving(10, 2*sec), 1, "503 queue_age"},
 	} {
 		p := sluicetest.New(t, &policy{}, c.settings...)

@@ -33,10 +33,13 @@
 // # What a policy may do
 //
 //   - It is called by one goroutine, and must not start others: none of them would run.
-//   - A hook must not allocate. Go's garbage collector needs some 11 million units of fuel for a cycle, and yielding to it
-//     (runtime.Gosched) 130,000, where a hook has about 100,000: the host would stop the policy in the middle of a
-//     collection. Fields of the policy's own, fixed arrays and what the SDK hands over need no allocation; Configure may
-//     allocate. sluicetest.Allocs tells.
+//   - A hook must not allocate. Go's garbage collector needs some 11 million units of fuel for a cycle, where a hook has half
+//     a million and 10,000 a row: the host would stop the policy in the middle of a collection, answer for it, and begin with
+//     a fresh instance. Nor can a hook give the collector its turn bit by bit: runtime.Gosched alone costs 130,000 units a
+//     call, and without it a guest that allocates grows to its memory's limit. Fields of the policy's own, fixed arrays and
+//     what the SDK hands over need no allocation; Configure may allocate. sluicetest tells (Policy.Allocs).
+//   - Fuel is charged by the length of a function at every branch in it, since Go's compiler makes each function one loop.
+//     Keep what happens for every row in short functions: `sluice policy ls --json` shows what a hook uses.
 //   - The State, the rows, the events and the outputs are the SDK's memory and valid until the hook returns.
 //   - Integers only, in the units of docs/abi.md: nanoseconds, parts per million, tokens, KV blocks. Floating point works,
 //     but a decision that rests on it is hard to explain.

@@ -75,7 +75,7 @@ func prepare(dir string, readOnly bool) error {
 	if readOnly {
 		// Before anything is written there: the name may be a mistake.
 		if days, err := listDays(dir); err != nil || len(days) == 0 {
-			return errors.Join(fmt.Errorf("open traces: %w: %s", ErrNoTraces, dir), err)
+			return fmt.Errorf("open traces: %w: %s", ErrNoTraces, dir)
 		}
 		return nil
 	}

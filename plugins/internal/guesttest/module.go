@@ -34,6 +34,7 @@ type Module struct {
 	MinPages   uint32 // 0 = 2
 	MaxPages   uint32 // 0 = none
 	Data       string // at Free
+	Named      bool   // with a name section: functions are called as their exports, with a $ before
 }
 
 // Func is a function. Its locals are three i32 after the parameters, then three i64.
@@ -128,7 +129,19 @@ func (m Module) Bytes() []byte {
 	if m.Data != "" {
 		data = append(data, segment(Free, []byte(m.Data)))
 	}
-	return append(out, vec(11, data...)...)
+	out = append(out, vec(11, data...)...)
+	if m.Named {
+		out = append(out, m.names(slices.Concat(m.Imports, funcs))...)
+	}
+	return out
+}
+
+func (m Module) names(funcs []Func) []byte {
+	list := unsigned(uint32(len(funcs)))
+	for i, f := range funcs {
+		list = cat(list, unsigned(uint32(i)), str("$"+f.Export))
+	}
+	return section(0, cat(str("name"), section(1, list)))
 }
 
 func segment(addr int32, data []byte) []byte {

@@ -1,0 +1,121 @@
+package policies_test
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/host/trace"
+)
+
+// In overload nobody waits for longer than max_age and is served after all, and nobody who was shed is told a lie.
+func TestQueueAgeInOverload(t *testing.T) {
+	load := func() []trace.Record { return every(sec, 20*ms, 600, trace.DefaultClass, 64, 50) } // 50 a second
+	device := linear{5 * ms, 2 * ms}                                                            // serves 8 a second
+	if native := worst(traffic(t, device, load()), all, queueTime); native < 10*sec {
+		t.Fatalf("without a policy the longest wait is %d ms: this is no overload", native/ms)
+	}
+	out := traffic(t, device, load(), policy(t, "queue-age", "max_age", "2s"))
+	if longest := worst(out, all, queueTime); longest > 2*sec+100*ms {
+		t.Errorf("somebody was served after %d ms in the queue", longest/ms)
+	}
+	served, shed := 0, 0
+	for i := range out {
+		switch r := &out[i]; r.Outcome {
+		case "length":
+			served++
+		case "shed_from_queue":
+			shed++
+			if r.Status != 503 || r.Reason != "queue_age" || r.Admit.Policy != "queue-age" || r.Admit.Digest == "" || r.RetryAfter < sec || r.E2E < 2*sec {
+				t.Fatalf("%+v", r)
+			}
+		default:
+			t.Fatalf("a request ended as %s", r.Outcome)
+		}
+	}
+	if served < 100 || served+shed != 600 {
+		t.Errorf("%d served and %d shed", served, shed)
+	}
+}
+
+// With arrival_factor most of an overload is turned away at once, and not after max_age.
+func TestQueueAgeAtArrival(t *testing.T) {
+	load := every(sec, 20*ms, 600, trace.DefaultClass, 64, 50)
+	out := traffic(t, linear{5 * ms, 2 * ms}, load, policy(t, "queue-age", "max_age", "2s", "arrival_factor", "0.9"))
+	count := map[string]int{}
+	for i := range out {
+		count[out[i].Outcome]++
+	}
+	if count["shed_at_arrival"] < 300 || count["shed_from_queue"] > 100 || count["length"] < 100 {
+		t.Errorf("outcomes %v", count)
+	}
+}
+
+// Thirty long batch requests hold all places and the queue. Nearly all interactive requests hardly notice, whatever has aged
+// in the queue; a few wait for those places that batch had waited for long enough to keep. Batch is served all the same.
+func TestClassPriorityUnderBatchLoad(t *testing.T) {
+	load := func() []trace.Record {
+		return append(every(sec, ms, 30, "batch", 256, 800), every(2*sec, 500*ms, 40, "interactive", 64, 20)...)
+	}
+	device := linear{5 * ms, ms}
+	chat := func(r *trace.Record) bool { return r.Class == "interactive" }
+	native := worst(traffic(t, device, load()), chat, ttft)
+	out := traffic(t, device, load(), policy(t, "class-priority"))
+	late := 0
+	for i := range out {
+		r := &out[i]
+		if r.Outcome != "length" || r.Preemptions > 4 {
+			t.Errorf("%s ended as %s after %d preemptions", r.Class, r.Outcome, r.Preemptions)
+		}
+		if chat(r) && *r.TTFT > 50*ms {
+			late++
+		}
+	}
+	if mine := worst(out, chat, ttft); native < 10*sec || mine > 2*sec || late > 6 {
+		t.Errorf("the worst TTFT of interactive requests is %d ms, without the policy %d ms; %d of 40 are over 50 ms", mine/ms, native/ms, late)
+	}
+}
+
+// Interactive traffic that fills the server by itself does not starve batch for longer than ageing allows.
+func TestClassPriorityAges(t *testing.T) {
+	load := append(every(sec, 35*ms, 1500, "interactive", 64, 25), every(5*sec, 100*ms, 10, "batch", 64, 25)...)
+	batch := func(r *trace.Record) bool { return r.Class == "batch" }
+	device := linear{5 * ms, 2 * ms}
+	quick := worst(traffic(t, device, load, policy(t, "class-priority", "age_step", "1s")), batch, queueTime)
+	slow := worst(traffic(t, device, load, policy(t, "class-priority", "age_step", "1h")), batch, queueTime)
+	if quick > 15*sec || slow < 2*quick {
+		t.Errorf("batch waits %d ms at most with ageing and %d ms without", quick/ms, slow/ms)
+	}
+}
+
+// The time per output token comes to the target: with 5 + 5 ms for each request, 50 ms are nine of them.
+func TestTPOTCapHoldsTheTarget(t *testing.T) {
+	load := func() []trace.Record { return every(sec, 10*ms, 300, trace.DefaultClass, 16, 100) }
+	device := linear{5 * ms, 5 * ms}
+	late := func(r *trace.Record) bool { return r.Arrival > 2*sec }
+	native := worst(traffic(t, device, load()), late, tpot)
+	mine := worst(traffic(t, device, load(), policy(t, "tpot-cap")), late, tpot)
+	if native < 80*ms || mine > 56*ms {
+		t.Errorf("the worst TPOT is %d ms with the policy and %d ms without", mine/ms, native/ms)
+	}
+}
+
+// A small batch drafts and is faster for it. A large one does not, and is as fast as without speculation.
+func TestSpecOffByBatch(t *testing.T) {
+	device := linear{20 * ms, ms}
+	few := func() []trace.Record { return every(sec, 500*ms, 3, trace.DefaultClass, 64, 200) }
+	many := func() []trace.Record { return every(sec, 0, 16, trace.DefaultClass, 64, 200) }
+	spec := policy(t, "spec-off")
+	drafted := func(list []trace.Record) (n int) {
+		for i := range list {
+			n += list[i].Drafted
+		}
+		return n
+	}
+	plain, fast := traffic(t, device, few()), traffic(t, device, few(), spec)
+	if drafted(plain) != 0 || drafted(fast) == 0 || 2*worst(fast, all, tpot) > worst(plain, all, tpot) {
+		t.Errorf("three requests draft %d tokens and have a TPOT of %d ms, plain %d ms", drafted(fast), worst(fast, all, tpot)/ms, worst(plain, all, tpot)/ms)
+	}
+	plain, off := traffic(t, device, many()), traffic(t, device, many(), spec)
+	if drafted(off) != 0 || worst(off, all, tpot) != worst(plain, all, tpot) {
+		t.Errorf("sixteen requests draft %d tokens and have a TPOT of %d us, plain %d us", drafted(off), worst(off, all, tpot)/1000, worst(plain, all, tpot)/1000)
+	}
+}
