@@ -111,7 +111,7 @@ func (h *Host) ready(ctx context.Context, v *version) error {
 	if err != nil {
 		return &RefusedError{v.name, v.digest, stage, err}
 	}
-	v.spare.Store(g)
+	v.keepSpare(g)
 	return nil
 }
 

@@ -58,6 +58,13 @@ func (h *Host) notify(n notice) {
 	}
 }
 
+// reportLost says how many notices were dropped since it was last called, if any.
+func (h *Host) reportLost() {
+	if n := h.lost.Swap(0); n > 0 {
+		h.opt.Log.Warn("policies said more than could be passed on", "dropped", n)
+	}
+}
+
 // deliver logs a notice and calls OnEvent. A refusal is not logged: whoever pushed gets it as an error.
 func (h *Host) deliver(n notice) {
 	if n.guest != nil {

@@ -39,7 +39,7 @@ type Host struct {
 
 	wake    chan struct{}
 	notices chan notice
-	lost    atomic.Uint64 // notices
+	lost    atomic.Uint64 // notices, since it was last said
 	stop    chan struct{}
 	closing sync.Once
 	tasks   sync.WaitGroup

@@ -14,6 +14,7 @@ func (h *Host) keep() {
 			return
 		case n := <-h.notices:
 			h.deliver(n)
+			h.reportLost()
 		case <-h.wake:
 			h.bury()
 			h.refill()
@@ -63,9 +64,7 @@ func (h *Host) refill() {
 			h.tell(Event{Kind: EventSpareFailed, Name: v.name, Digest: v.digest, Err: err})
 			continue
 		}
-		if !v.spare.CompareAndSwap(nil, g) {
-			g.close()
-		}
+		v.keepSpare(g)
 	}
 }
 
@@ -92,6 +91,7 @@ func (h *Host) drainNotices() {
 		case n := <-h.notices:
 			h.deliver(n)
 		default:
+			h.reportLost()
 			return
 		}
 	}

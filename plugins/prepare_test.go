@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
@@ -78,5 +79,29 @@ func TestARefusalNamesTheStageOnceWhicheverInstanceFails(t *testing.T) {
 		if strings.Count(err.Error(), "refused at") != 1 {
 			t.Errorf("instance %d: %v", at+1, err)
 		}
+	}
+}
+
+// The keeper may still be making a spare for a version that a push has parked and a rollback readies again.
+func TestASpareThatComesLateIsNotLost(t *testing.T) {
+	late := make(chan struct{})
+	r := spied(t, plugins.Options{}, func(n int64) error {
+		switch n { // 1 to 3 are the first version's: tested, in use, spare; 5 to 7 the second's
+		case 4: // the keeper's, after the fault
+			<-late
+		case 9: // the spare of the rollback, which found none
+			close(late)
+			time.Sleep(100 * time.Millisecond) // the keeper's comes first
+		}
+		return nil
+	})
+	r.push("p", guesttest.Breaker(1, armed, guesttest.Unreachable))
+	r.admit(armed, 1)
+	r.push("p", guesttest.Admitter(2))
+	if err := r.during(func() error { return r.Rollback(context.Background(), "p") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.mark(); got != 1 {
+		t.Errorf("decided by %d, want the first version", got)
 	}
 }

@@ -58,6 +58,13 @@ func (v *version) takeSpare() *guest {
 	return v.cur
 }
 
+// keepSpare makes g the spare. Both the keeper and whoever readies a version make spares; the one that comes late is freed.
+func (v *version) keepSpare(g *guest) {
+	if !v.spare.CompareAndSwap(nil, g) {
+		g.close()
+	}
+}
+
 // close frees everything. No goroutine may be calling the version.
 func (v *version) close() {
 	v.cur.close()

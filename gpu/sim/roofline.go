@@ -103,7 +103,7 @@ func (r *Roofline) allReduce(tokens int64) float64 {
 	}
 	tp := float64(r.TP)
 	bytes := float64(tokens) * float64(r.Shape.Hidden) * 2 * 2 * (tp - 1) / tp
-	return float64(2*r.Shape.Layers) * (r.GPU.LinkLatency + bytes/r.GPU.Link)
+	return float64(float64(2*r.Shape.Layers) * (r.GPU.LinkLatency + bytes/r.GPU.Link)) // as in StepNS
 }
 
 // kvTokens is how many tokens' KV fit beside the weights, with a tenth of the memory left for everything else.

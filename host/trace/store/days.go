@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +47,10 @@ func (s *Store) release(d *day) {
 		if len(idle) <= maxIdle {
 			return
 		}
-		s.closeDay(slices.MinFunc(idle, func(a, b *day) int { return int(a.used) - int(b.used) }))
+		oldest := slices.MinFunc(idle, func(a, b *day) int { return cmp.Compare(a.used, b.used) })
+		if err := s.closeDay(oldest); err != nil {
+			s.opt.Log.Error("cannot close traces", "error", err)
+		}
 	}
 }
 
@@ -55,11 +60,10 @@ func (s *Store) closeDay(d *day) error {
 	if !s.opt.ReadOnly {
 		s.writeCount(d.name, count{Records: d.meta.records, Lost: d.lost})
 	}
-	err := d.db.Close()
-	if err != nil {
-		s.opt.Log.Error("cannot close traces", "day", d.name, "error", err)
+	if err := d.db.Close(); err != nil {
+		return fmt.Errorf("close traces of %s: %w", d.name, err)
 	}
-	return err
+	return nil
 }
 
 // listDays lists the days that have a directory in dir, oldest first.
