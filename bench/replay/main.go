@@ -3,7 +3,7 @@
 //
 //	go run ./bench/replay --trace examples/traces/burst.csv --sim cpu-smollm2
 //
-// It runs the trace --runs times and prints each; the best one has met the least disturbance from other processes.
+// It runs the trace --runs times and prints each; the median counts.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/gpu/sim"
@@ -39,8 +40,11 @@ func bench(path, device string, runs int) error {
 	if err != nil {
 		return err
 	}
+	if runs < 1 {
+		return fmt.Errorf("--runs is %d, must be at least 1", runs)
+	}
 	fmt.Printf("%s: %d requests, %s on %s, %s\n", path, len(loaded.Records), loaded.Format, profile.Name, runtime.Version())
-	best := 0.0
+	var rates []float64
 	for i := range runs {
 		start := time.Now()
 		r, err := replay.Run(context.Background(), replay.Input{Records: loaded.Records, Sim: profile, Seed: 1})
@@ -49,10 +53,11 @@ func bench(path, device string, runs int) error {
 		}
 		took := time.Since(start).Seconds()
 		perSecond := float64(r.Requests()) / took
-		best = max(best, perSecond)
+		rates = append(rates, perSecond)
 		fmt.Printf("run %d: %.0f requests/s, %.0f steps/s, %.0f times as fast as real time\n",
 			i+1, perSecond, float64(r.Stats.Steps)/took, float64(r.Makespan)/1e9/took)
 	}
-	fmt.Printf("best: %.0f requests/s\n", best)
+	slices.Sort(rates)
+	fmt.Printf("median: %.0f requests/s\n", rates[len(rates)/2])
 	return nil
 }
