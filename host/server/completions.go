@@ -88,9 +88,9 @@ func (s *Server) textPrompt(text string, bos bool) ([]gpu.Token, error) {
 	if text == "" {
 		return nil, badRequest("prompt", codeValue, "the prompt is empty")
 	}
-	tokens, err := s.cfg.Tokenizer.Encode(text, true)
+	tokens, err := s.spell("prompt", text, true)
 	if err != nil {
-		return nil, badRequest("prompt", codeValue, "the prompt cannot be tokenized: %v", err)
+		return nil, err
 	}
 	if bos {
 		tokens = s.withBOS(tokens)

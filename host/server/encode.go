@@ -48,11 +48,32 @@ func (s *Server) encodeParts(parts []segment) ([]gpu.Token, error) {
 }
 
 func (s *Server) encodeText(text string, special bool) ([]gpu.Token, error) {
+	return s.spell("messages", text, special)
+}
+
+// spell tokenizes what stands under param. Tokenizing costs the same whether or not the result fits, so a text that cannot
+// fit is refused unread: it has more bytes than a whole context of the longest tokens.
+func (s *Server) spell(param, text string, special bool) ([]gpu.Token, error) {
+	if len(text) > s.maxText {
+		return nil, badRequest(param, codeContext, "the text has %d bytes, more than the model's context of %d tokens can hold", len(text), s.cfg.MaxModelLen)
+	}
 	tokens, err := s.cfg.Tokenizer.Encode(text, special)
 	if err != nil {
-		return nil, badRequest("messages", codeValue, "the messages cannot be tokenized: %v", err)
+		return nil, badRequest(param, codeValue, "%s cannot be tokenized: %v", param, err)
 	}
 	return tokens, nil
+}
+
+// minLongest stands for the spelling of special tokens, which have no text of their own.
+const minLongest = 64
+
+// longestToken is the most bytes that one token can stand for.
+func longestToken(tok gpu.Tokenizer, vocab int) int {
+	longest := minLongest
+	for t := range gpu.Token(vocab) {
+		longest = max(longest, len(tok.Piece(t)))
+	}
+	return longest
 }
 
 // controls are the tokens without text of their own: those that only a template may use.

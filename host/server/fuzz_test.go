@@ -15,7 +15,7 @@ import (
 // decoder is a server without an engine: enough to read requests.
 func decoder() *Server {
 	info := sim.Open(sim.Profile{Name: "m", ContextTokens: 256, KVTokens: 256, MaxSeqs: 1, MaxBatchTokens: 64}, sim.Options{}).Info()
-	return &Server{
+	return &Server{maxText: 1 << 20,
 		cfg:  Config{Tokenizer: sim.Tokenizer{}, Info: info, MaxModelLen: 256, Classes: DefaultClasses()},
 		chat: newChatTemplate(sim.Tokenizer{}),
 	}

@@ -24,6 +24,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	chat     chatTemplate
+	maxText  int // bytes of a text that might fit the context
 	draining atomic.Bool
 
 	mu      sync.Mutex
@@ -37,6 +38,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, chat: newChatTemplate(cfg.Tokenizer)}
+	s.maxText = cfg.MaxModelLen * longestToken(cfg.Tokenizer, cfg.Info.VocabSize)
 	if err := s.chat.err; err != nil {
 		s.log.Warn("chat completions are not served; /v1/completions is", "error", err)
 	}
