@@ -84,10 +84,11 @@ func TestARefusalNamesTheStageOnceWhicheverInstanceFails(t *testing.T) {
 
 // The keeper may still be making a spare for a version that a push has parked and a rollback readies again.
 func TestASpareThatComesLateIsNotLost(t *testing.T) {
-	late := make(chan struct{})
+	late, waits := make(chan struct{}), make(chan struct{})
 	r := spied(t, plugins.Options{}, func(n int64) error {
 		switch n { // 1 to 3 are the first version's: tested, in use, spare; 5 to 7 the second's
 		case 4: // the keeper's, after the fault
+			close(waits)
 			<-late
 		case 9: // the spare of the rollback, which found none
 			close(late)
@@ -97,6 +98,7 @@ func TestASpareThatComesLateIsNotLost(t *testing.T) {
 	})
 	r.push("p", guesttest.Breaker(1, armed, guesttest.Unreachable))
 	r.admit(armed, 1)
+	<-waits // or the push would make the fourth
 	r.push("p", guesttest.Admitter(2))
 	if err := r.during(func() error { return r.Rollback(context.Background(), "p") }); err != nil {
 		t.Fatal(err)
