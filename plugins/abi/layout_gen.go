@@ -128,8 +128,8 @@ type RankFlag uint32
 // The values of RankFlag.
 const (
 	RankFlagMayPreempt RankFlag = 1 // the row may take KV blocks from a running row of strictly worse rank
-	RankFlagProtected  RankFlag = 2 // the row is preempted only when nothing else can be
-	RankFlagPinned     RankFlag = 4 // the row is never preempted
+	RankFlagProtected  RankFlag = 2 // the row is preempted only when no unprotected one can be
+	RankFlagPinned     RankFlag = 4 // the row is preempted last of all: only so that a running request with a better rank can go on
 )
 
 // Has reports whether all of want are in the set.
