@@ -36,16 +36,7 @@ func parseChat(k *call, c *fiber.Ctx, body []byte) error {
 	if err := decodeBody(body, &r); err != nil {
 		return err
 	}
-	if err := k.s.checkModel(r.Model); err != nil {
-		return err
-	}
-	if err := r.refused.check(); err != nil {
-		return err
-	}
-	if err := r.fill(k); err != nil {
-		return err
-	}
-	if err := k.fillHeaders(c, &r.common); err != nil {
+	if err := k.fillCommon(c, &r.common, &r.refused); err != nil {
 		return err
 	}
 	prompt, err := k.s.chatPrompt(r.Messages, true)

@@ -46,6 +46,20 @@ func notIDRune(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/+=", r))
 }
 
+// fillCommon takes over what both kinds of request have, after checking that it can be honoured.
+func (k *call) fillCommon(c *fiber.Ctx, f *common, r *refused) error {
+	if err := k.s.checkModel(f.Model); err != nil {
+		return err
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := f.fill(k); err != nil {
+		return err
+	}
+	return k.fillHeaders(c, f)
+}
+
 // fillHeaders takes over what headers say beyond the body; a header wins over the field of the same meaning.
 func (k *call) fillHeaders(c *fiber.Ctx, f *common) error {
 	for _, fill := range []func(*fiber.Ctx, *common) error{k.fillClass, k.fillPriority, k.fillTenant, k.fillTimes, k.fillRest} {
