@@ -49,9 +49,6 @@ func (e Entry) Hook() abi.Hook { return entries[e].hook }
 // TakesLength reports whether the function has a parameter.
 func (e Entry) TakesLength() bool { return entries[e].param != "" }
 
-// decides reports whether a function's return value is an abi.Return.
-func (e Entry) decides() bool { return e != EntryMarker && e != EntrySave }
-
 // hookNames are the names of single hooks in metrics, lists and events.
 var hookNames = []struct {
 	hook abi.Hook

@@ -23,9 +23,6 @@ func (f Fault) String() string {
 	return "unknown"
 }
 
-// FaultNames lists the names of all faults.
-func FaultNames() []string { return append([]string(nil), faultNames[:]...) }
-
 // window remembers the times of the last faults. Its owner is the loop's goroutine.
 type window struct {
 	at   []int64

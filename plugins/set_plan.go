@@ -7,7 +7,7 @@ import "github.com/sluice-dev/sluice/plugins/abi"
 // by is the first policy that decided.
 func (s *Set) BatchPlan(st *abi.State, out *abi.BatchPlan) (ok bool, by abi.PolicyID) {
 	*out = abi.BatchPlan{}
-	hold := ^uint32(0)
+	c := newChained()
 	for _, v := range s.batch {
 		g, a := s.ask(v, EntryBatchCap, st, nil, 0, abi.BatchPlanSize)
 		var p abi.BatchPlan
@@ -18,25 +18,43 @@ func (s *Set) BatchPlan(st *abi.State, out *abi.BatchPlan) (ok bool, by abi.Poli
 				a = failed
 			}
 		}
-		switch a {
-		case decided:
+		if a == decided {
 			smaller(out, &p)
-			hold = min(hold, p.HoldSteps)
-			if !ok {
-				ok, by = true, v.id
-			}
-			continue
-		case failed:
-			if by == abi.Native {
-				by = -v.id
-			}
 		}
-		hold = 0
+		c.add(v.id, a, p.HoldSteps)
 	}
-	if ok {
-		out.HoldSteps = hold
+	out.HoldSteps = c.holdSteps()
+	return c.ok, c.by
+}
+
+// chained is how far the plans of a chain have come: who decided, and for how long that holds.
+type chained struct {
+	ok   bool
+	by   abi.PolicyID // the first that decided, or while none has, the first that failed, negated
+	hold uint32
+}
+
+func newChained() chained { return chained{hold: ^uint32(0)} }
+
+func (c *chained) add(id abi.PolicyID, a answer, hold uint32) {
+	switch {
+	case a == decided:
+		if !c.ok {
+			c.ok, c.by = true, id
+		}
+		c.hold = min(c.hold, hold)
+		return
+	case a == failed && c.by == abi.Native:
+		c.by = -id
 	}
-	return ok, by
+	c.hold = 0
+}
+
+func (c *chained) holdSteps() uint32 {
+	if !c.ok {
+		return 0
+	}
+	return c.hold
 }
 
 // smaller combines a plan with those before it. 0 is no limit; places kept free are the more the stricter.
@@ -56,7 +74,7 @@ func smaller(sum, p *abi.BatchPlan) {
 func (s *Set) Speculate(st *abi.State, rows []abi.Row, out *abi.SpecPlan, k []int32) (ok bool, by abi.PolicyID) {
 	*out = abi.SpecPlan{}
 	n := len(rows)
-	hold := ^uint32(0)
+	c := newChained()
 	for _, v := range s.spec {
 		g, a := s.ask(v, EntrySpeculate, st, abi.SliceBytes(rows), n, specSize(n))
 		var p abi.SpecPlan
@@ -69,28 +87,17 @@ func (s *Set) Speculate(st *abi.State, rows []abi.Row, out *abi.SpecPlan, k []in
 				a = failed
 			}
 		}
-		switch a {
-		case decided:
-			if !ok {
-				ok, by = true, v.id
-				*out = p
-				copy(k, each)
-			} else {
-				fewer(out, k, &p, each)
-			}
-			hold = min(hold, p.HoldSteps)
-			continue
-		case failed:
-			if by == abi.Native {
-				by = -v.id
-			}
+		switch {
+		case a == decided && c.ok:
+			fewer(out, k, &p, each)
+		case a == decided:
+			*out = p
+			copy(k, each)
 		}
-		hold = 0
+		c.add(v.id, a, p.HoldSteps)
 	}
-	if ok {
-		out.HoldSteps = hold
-	}
-	return ok, by
+	out.HoldSteps = c.holdSteps()
+	return c.ok, c.by
 }
 
 // fewer combines a plan with those before it. The shortest n-gram that may match is the stricter the longer it is.

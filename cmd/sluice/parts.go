@@ -204,8 +204,5 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 // namedPolicies is the policy host as the engine asks for it.
 type namedPolicies struct{ *plugins.Host }
 
-// Name implements engine.PolicySource.
-func (n namedPolicies) Name(id abi.PolicyID) (name, digest string) {
-	ref := n.Ref(id)
-	return ref.Name, ref.Digest
-}
+// Who implements engine.PolicySource.
+func (n namedPolicies) Who(id abi.PolicyID) trace.Decider { return decider(n.Host, id) }

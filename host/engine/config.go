@@ -15,8 +15,8 @@ import (
 type PolicySource interface {
 	// Swap is called between two steps by the loop's goroutine. It returns the set in force and whether it changed.
 	Swap(now int64) (d abi.Decider, epoch uint32, changed bool)
-	// Name resolves who decided, for the trace. It may be called from the loop's goroutine only.
-	Name(id abi.PolicyID) (name, digest string)
+	// Who resolves who decided, for the trace; trace.FromRequest says how. It is called by the loop's goroutine only.
+	Who(id abi.PolicyID) trace.Decider
 }
 
 // Config is what an Engine is made of. Device, Tokenizer and Sched are needed.

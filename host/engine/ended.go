@@ -35,23 +35,15 @@ func (l *loop) deliverEnded() {
 
 func (l *loop) record(a *active) trace.Record {
 	r := &a.sched
-	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), l.decider)
+	var who func(abi.PolicyID) trace.Decider
+	if p := l.e.cfg.Policies; p != nil {
+		who = p.Who
+	}
+	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), who)
 	rec.ID, rec.Arrival = a.req.ID, l.e.unix(r.Arrival)
 	rec.Model, rec.Backend, rec.Gaps = l.e.info.Model, l.e.info.Device, a.gaps
 	if r.Tenant != 0 {
 		rec.Tenant = fmt.Sprintf("%016x", r.Tenant)
 	}
 	return rec
-}
-
-func (l *loop) decider(id abi.PolicyID) trace.Decider {
-	if id == abi.Native || l.e.cfg.Policies == nil {
-		return trace.Decider{Policy: trace.NativeName}
-	}
-	d := trace.Decider{Fallback: id < 0}
-	if id < 0 {
-		id = -id
-	}
-	d.Policy, d.Digest = l.e.cfg.Policies.Name(id)
-	return d
 }

@@ -45,7 +45,12 @@ func (s *source) Swap(int64) (abi.Decider, uint32, bool) {
 	s.once = true
 	return s.d, 1, changed
 }
-func (s *source) Name(abi.PolicyID) (string, string) { return "test", "digest" }
+func (s *source) Who(id abi.PolicyID) trace.Decider {
+	if id == abi.Native {
+		return trace.Decider{Policy: trace.NativeName}
+	}
+	return trace.Decider{Policy: "test", Digest: "digest"}
+}
 
 type fixture struct {
 	*engine.Engine

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/host/sched"
 )
 
-// loop is what the engine's goroutine owns. Nothing in it is touched by another one, but for the batch that the device's
-// goroutine computes between forward and the answer on computed.
+// loop is what the engine's goroutine owns. Others touch it twice only, while this one waits or keeps off: the device's
+// goroutine reads the batch between forward and the answer on computed, and sampleInParallel spreads rows over helpers.
 type loop struct {
 	e    *Engine
 	core *sched.Core
@@ -80,13 +80,12 @@ func (l *loop) finish() {
 func (l *loop) handle(m message) {
 	l.burst = l.burst[:0]
 	for n := 0; ; n++ {
-		switch {
-		case m.arrive != nil:
+		if m.arrive != nil {
 			l.nextID++
 			m.arrive.sched.ID = l.nextID
 			l.live[l.nextID] = m.arrive
 			l.burst = append(l.burst, &m.arrive.sched)
-		default:
+		} else {
 			l.takeBurst()
 			l.handleOther(m)
 		}

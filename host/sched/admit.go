@@ -56,7 +56,7 @@ func (c *Core) arrive(now int64, reqs []*Request) {
 		}
 		c.enqueue(now, r)
 		c.stats.Admitted++
-		c.win.admitted(now, r)
+		c.win.admitted(r)
 		c.event(abi.EventKindAdmitted, now, r, 0)
 	}
 }
@@ -72,7 +72,7 @@ func (c *Core) register(now int64, r *Request) {
 		r.core.expires = r.Arrival + r.TTL
 	}
 	c.stats.Arrived++
-	c.win.arrived(now)
+	c.win.arrived()
 }
 
 // hardLimits is what no policy can change.

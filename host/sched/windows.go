@@ -89,8 +89,8 @@ func (w *windows) drainRate() (milliPerS int64, ok bool) {
 	return t.drained * 1e12 / t.busyNS, true
 }
 
-func (w *windows) arrived(now int64)              { w.cur().arrived++ }
-func (w *windows) admitted(now int64, r *Request) { w.cur().classAdmitted[r.Class]++ }
+func (w *windows) arrived()            { w.cur().arrived++ }
+func (w *windows) admitted(r *Request) { w.cur().classAdmitted[r.Class]++ }
 
 func (w *windows) scheduled(now int64, r *Request) {
 	w.cur().completed++

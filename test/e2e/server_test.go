@@ -189,20 +189,6 @@ func (s *server) post(t *testing.T, path string, body any) (int, http.Header, []
 	return resp.StatusCode, resp.Header, data
 }
 
-func (s *server) get(t *testing.T, path string) (int, string) {
-	t.Helper()
-	resp, err := http.Get(s.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(data)
-}
-
 // complete returns the greedy continuation of a prompt.
 func (s *server) complete(t *testing.T, prompt string, tokens int) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"github.com/sluice-dev/sluice/host/engine"
+	"github.com/sluice-dev/sluice/host/trace"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
@@ -30,7 +31,12 @@ func (g *Gate) Swap(int64) (abi.Decider, uint32, bool) {
 }
 
 // Name is the gate's in records.
-func (g *Gate) Name(abi.PolicyID) (name, digest string) { return "gate", "digest" }
+func (g *Gate) Who(id abi.PolicyID) trace.Decider {
+	if id == abi.Native {
+		return trace.Decider{Policy: trace.NativeName}
+	}
+	return trace.Decider{Policy: "gate", Digest: "digest"}
+}
 
 // Hooks is admission alone.
 func (g *Gate) Hooks() abi.Hook { return abi.HookAdmit }
