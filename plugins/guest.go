@@ -17,6 +17,7 @@ type guest struct {
 	lay     layout
 	call    Call
 	size    [4]byte // State.Size as this guest sees it
+	known   uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
 	staging []byte  // rows in the guest's own stride; nil when that is the host's
 	line    guestLog
 	quiet   bool // its lines are kept for errors but not passed on
@@ -53,6 +54,7 @@ func (g *guest) load() (Stage, error) {
 	g.lay = lay
 	state := min(lay.state.Len, abi.StateSize)
 	copy(g.size[:], abi.Bytes(&state))
+	g.known = min(state, abi.StateBytes(lay.reads))
 	if lay.stride != abi.RowSize && lay.need().rows > 0 {
 		g.staging = make([]byte, lay.stride*abi.MaxRows)
 	}
@@ -104,7 +106,7 @@ func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) err
 	c := g.prepare(e, n, st.NowNS, st.RngSeed+uint64(e)*0x9e3779b97f4a7c15)
 	g.line.refill(c.Now)
 	c.Out = Region{g.lay.out.Ptr, out}
-	c.In[0] = Segment{g.lay.state.Ptr, abi.Bytes(st)[:min(g.lay.state.Len, abi.StateSize)]}
+	c.In[0] = Segment{g.lay.state.Ptr, abi.Bytes(st)[:g.known]}
 	c.In[1] = Segment{g.lay.state.Ptr, g.size[:]}
 	switch {
 	case e == EntryEvents:

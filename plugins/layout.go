@@ -15,6 +15,8 @@ type layout struct {
 	state, rows, config, event Region
 	out                        Region
 	stride                     uint32
+	reads                      abi.Group
+	minor                      uint16
 }
 
 // The least that a guest must leave room for: the state up to its first optional part, and a row's identity.
@@ -47,7 +49,7 @@ func readLayout(inst Instance, ptr uint32) (layout, error) {
 	l := layout{
 		hooks: abi.Hook(d.Hooks), state: Region{d.StatePtr, d.StateCap}, rows: Region{d.RowsPtr, d.RowsCap},
 		config: Region{d.ConfigPtr, d.ConfigCap}, event: Region{d.EventsPtr, d.EventsCap},
-		out: Region{d.OutPtr, d.OutCap}, stride: d.RowStride,
+		out: Region{d.OutPtr, d.OutCap}, stride: d.RowStride, reads: abi.Declared(d.Reads), minor: d.Minor,
 	}
 	return l, l.check(inst)
 }

@@ -84,7 +84,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 		return stage, err
 	}
 	defer g.close() // tested, and therefore no longer as it started
-	v.hooks = g.lay.hooks
+	v.hooks, v.reads = g.lay.hooks, g.lay.reads
 	if err := declared(v.hooks, m.Exports); err != nil {
 		return StageDescriptor, err
 	}

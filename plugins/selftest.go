@@ -80,6 +80,9 @@ func (g *guest) selfTest() error {
 				return fmt.Errorf("on %s: %w", s.name, err)
 			}
 		}
+		if err := g.readsOnly(&s); err != nil {
+			return fmt.Errorf("on %s: %w", s.name, err)
+		}
 	}
 	if !g.lay.hooks.Has(abi.HookState) {
 		return nil

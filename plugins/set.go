@@ -13,6 +13,7 @@ type Set struct {
 	host  *Host
 	epoch uint32
 	hooks abi.Hook
+	reads abi.Group
 
 	all                                     []*version
 	admit, prioritize, batch, spec, observe []*version
@@ -33,6 +34,7 @@ type scratch struct {
 func newSet(h *Host, all []*version) *Set {
 	s := &Set{host: h, all: all, scratch: h.scratch}
 	for _, v := range all {
+		s.reads |= v.reads
 		s.hooks |= v.hooks &^ (abi.HookConfigure | abi.HookState)
 		for _, c := range []struct {
 			hook  abi.Hook
@@ -49,6 +51,9 @@ func newSet(h *Host, all []*version) *Set {
 
 // Hooks implements abi.Decider.
 func (s *Set) Hooks() abi.Hook { return s.hooks }
+
+// Reads implements abi.Decider.
+func (s *Set) Reads() abi.Group { return s.reads }
 
 // Epoch rises by one with each set that came into force.
 func (s *Set) Epoch() uint32 { return s.epoch }

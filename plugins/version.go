@@ -20,6 +20,7 @@ type version struct {
 	seed         uint64 // of random numbers while it loads; follows from the digest
 	module       Module
 	hooks        abi.Hook
+	reads        abi.Group
 	say          func(v *version, level int32, line string)
 
 	id     abi.PolicyID // set when it is first put into a set

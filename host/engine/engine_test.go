@@ -24,7 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixedK is a policy that always drafts k tokens a row.
 type fixedK struct{ k uint32 }
 
-func (fixedK) Hooks() abi.Hook                                                      { return abi.HookSpeculate }
+func (fixedK) Hooks() abi.Hook { return abi.HookSpeculate }
+
+// Reads implements abi.Decider.
+func (fixedK) Reads() abi.Group                                                     { return abi.All }
 func (fixedK) Admit(*abi.State, []abi.Row, []abi.Verdict, []abi.PolicyID)           {}
 func (fixedK) Prioritize(*abi.State, []abi.Row, []abi.Ranking) (bool, abi.PolicyID) { return false, 0 }
 func (fixedK) BatchPlan(*abi.State, *abi.BatchPlan) (bool, abi.PolicyID)            { return false, 0 }

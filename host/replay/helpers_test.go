@@ -63,6 +63,8 @@ type policy struct {
 	saw       func(rows []abi.Row)
 }
 
+func (p *policy) Reads() abi.Group { return abi.All }
+
 func (p *policy) Hooks() (h abi.Hook) {
 	if p.admit != nil {
 		h |= abi.HookAdmit

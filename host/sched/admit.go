@@ -163,7 +163,7 @@ func (c *Core) judge(now int64, reqs []*Request, phase abi.Phase) {
 	if len(reqs) == 0 || !c.hooks.Has(abi.HookAdmit) {
 		return
 	}
-	c.snapshot(now)
+	c.snapshot(now, c.reads)
 	for i, r := range reqs {
 		c.fillRow(&c.rows[i], r, now, phase)
 		c.verdicts[i] = abi.Verdict{}

@@ -55,6 +55,7 @@ type Core struct {
 	cfg    Config
 	policy abi.Decider
 	hooks  abi.Hook
+	reads  abi.Group // what the policies read of a snapshot
 	epoch  uint32
 	host   abi.HostState
 
@@ -113,9 +114,9 @@ func New(cfg Config, policy abi.Decider) (*Core, error) {
 // SetPolicies puts another set of policies in charge from the next decision on; nil means native defaults. It is called
 // between Complete and the next Plan, so one step never sees two sets.
 func (c *Core) SetPolicies(p abi.Decider, epoch uint32) {
-	c.policy, c.epoch, c.hooks = p, epoch, 0
+	c.policy, c.epoch, c.hooks, c.reads = p, epoch, 0, 0
 	if p != nil {
-		c.hooks = p.Hooks()
+		c.hooks, c.reads = p.Hooks(), p.Reads()
 	}
 	if !c.hooks.Has(abi.HookEvents) {
 		c.events = c.events[:0] // nobody is left to hear them

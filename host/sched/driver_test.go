@@ -60,7 +60,10 @@ type listener struct {
 	heard []abi.Event
 }
 
-func (*listener) Hooks() abi.Hook                           { return abi.HookEvents }
+func (*listener) Hooks() abi.Hook { return abi.HookEvents }
+
+// Reads implements abi.Decider.
+func (*listener) Reads() abi.Group                          { return abi.All }
 func (l *listener) Events(_ *abi.State, events []abi.Event) { l.heard = append(l.heard, events...) }
 
 func TestEventsOfAPolicyThatLeftAreNobodys(t *testing.T) {

@@ -46,7 +46,7 @@ func (c *Core) Plan(now int64) *Batch {
 		c.stall = 0
 		return nil
 	}
-	c.snapshot(now)
+	c.snapshot(now, c.reads)
 	c.deliverEvents()
 	c.batch = Batch{Rows: c.batch.Rows[:0], Vacate: c.batch.Vacate[:0], Step: c.stats.Steps + 1}
 	f := filling{now: now}

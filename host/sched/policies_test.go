@@ -10,6 +10,8 @@ type answers struct {
 	spec  func(*abi.State) abi.SpecPlan
 }
 
+func (a answers) Reads() abi.Group { return abi.All }
+
 func (a answers) Hooks() (h abi.Hook) {
 	for bit, has := range map[abi.Hook]bool{abi.HookAdmit: a.admit != nil, abi.HookPrioritize: a.rank != nil, abi.HookBatchCap: a.batch != nil, abi.HookSpeculate: a.spec != nil} {
 		if has {

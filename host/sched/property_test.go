@@ -16,6 +16,9 @@ type drawn struct {
 
 func (d drawn) Hooks() abi.Hook { return d.hooks }
 
+// Reads implements abi.Decider.
+func (d drawn) Reads() abi.Group { return abi.All }
+
 func (d drawn) Admit(_ *abi.State, rows []abi.Row, out []abi.Verdict, by []abi.PolicyID) {
 	for i := range rows {
 		out[i] = abi.Verdict{

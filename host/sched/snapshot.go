@@ -8,12 +8,13 @@ import (
 
 // State returns the snapshot that a policy would see now. Waiting requests are not judged by it.
 func (c *Core) State(now int64) *abi.State {
-	c.snapshot(now)
+	c.snapshot(now, abi.All)
 	return &c.state
 }
 
-// snapshot brings c.state up to now. What the scheduler cannot know stays invalid rather than 0.
-func (c *Core) snapshot(now int64) {
+// snapshot brings c.state up to now, but for the groups that nobody reads: they keep what they were, marked invalid. What
+// the scheduler cannot know stays invalid rather than 0.
+func (c *Core) snapshot(now int64, reads abi.Group) {
 	c.win.advance(now, c.Waiting() > 0)
 	s := &c.state
 	s.Size, s.PolicyEpoch, s.StepID, s.NowNS, s.HostState = abi.StateSize, c.epoch, c.stats.Steps+1, now, uint8(c.host)
@@ -21,27 +22,47 @@ func (c *Core) snapshot(now int64) {
 	s.Valid = 0
 	c.snapshotQueue(now)
 	c.snapshotBatch()
-	c.snapshotSpeed(now)
-	c.snapshotFlow()
-	s.SLO = c.cfg.SLO
+	if reads&abi.GroupSpeed != 0 {
+		c.snapshotSpeed(now)
+	}
+	if reads&abi.GroupFlow != 0 {
+		c.snapshotFlow()
+	}
+	if reads&abi.GroupSpeculation != 0 {
+		c.snapshotDrafts()
+	}
+	if reads&abi.GroupClasses != 0 {
+		c.snapshotClasses(now)
+	}
+	if reads&abi.GroupSLO != 0 {
+		s.SLO = c.cfg.SLO
+	}
 }
 
 func (c *Core) snapshotQueue(now int64) {
 	s := &c.state
 	s.WaitingRequests, s.PreemptedWaiting = uint32(c.Waiting()), uint32(len(c.resuming))
 	s.WaitingTokens, s.WaitingBytes, s.QueueLimit = uint64(c.waitingTokens), uint64(c.waitingBytes), uint32(c.cfg.MaxWaiting)
-	s.Classes = [abi.Classes]abi.ClassStats{}
 	oldest := now
+	for _, list := range [2][]*Request{c.waiting, c.resuming} {
+		for _, r := range list {
+			oldest = min(oldest, r.core.queuedAt)
+		}
+	}
+	s.OldestWaitNS = now - oldest
+}
+
+func (c *Core) snapshotClasses(now int64) {
+	s := &c.state
+	s.Classes = [abi.Classes]abi.ClassStats{}
 	for _, list := range [2][]*Request{c.waiting, c.resuming} {
 		for _, r := range list {
 			k := &s.Classes[r.Class]
 			k.Waiting++
 			k.WaitingTokens += uint64(r.PromptTokens)
 			k.OldestWaitNS = max(k.OldestWaitNS, now-r.core.queuedAt)
-			oldest = min(oldest, r.core.queuedAt)
 		}
 	}
-	s.OldestWaitNS = now - oldest
 	for _, r := range c.running {
 		s.Classes[r.Class].Running++
 	}
@@ -93,21 +114,26 @@ func (c *Core) snapshotSpeed(now int64) {
 	if wait, ok := c.estimatedWait(); ok {
 		set(abi.StateHasEstimatedWaitNS, &s.EstimatedWaitNS, wait)
 	}
-}
-
-func (c *Core) snapshotFlow() {
-	s, t, span := &c.state, c.win.total(), c.win.span()
-	s.ArrivalsMilliPerS = uint32(t.arrived * 1e12 / span)
-	s.CompletionsMilliPerS = uint32(t.completed * 1e12 / span)
+	t, span := w.total(), w.span()
 	if t.prefilled > 0 {
 		s.PrefillTokensPerS, s.Valid = uint32(t.prefilled*1e9/span), s.Valid|abi.StateHasPrefillTokensPerS
 	}
 	if t.emitted > 0 {
 		s.DecodeTokensPerS, s.Valid = uint32(t.emitted*1e9/span), s.Valid|abi.StateHasDecodeTokensPerS
 	}
+}
+
+func (c *Core) snapshotFlow() {
+	s, t, span := &c.state, c.win.total(), c.win.span()
+	s.ArrivalsMilliPerS = uint32(t.arrived * 1e12 / span)
+	s.CompletionsMilliPerS = uint32(t.completed * 1e12 / span)
 	s.Requests, s.Accepts, s.Preemptions = c.stats.Arrived, c.stats.Admitted, c.stats.Preemptions
 	s.RecomputedTokens = c.stats.RecomputedTokens
 	s.Cancels = c.stats.Ended[OutcomeCancelledInQueue] + c.stats.Ended[OutcomeCancelledRunning]
+}
+
+func (c *Core) snapshotDrafts() {
+	s := &c.state
 	s.Drafted, s.Accepted = c.stats.Drafted, c.stats.Accepted
 	if c.stats.DraftedAt[0] > 0 {
 		s.Valid |= abi.StateHasAcceptPPMByPosition
@@ -118,27 +144,34 @@ func (c *Core) snapshotFlow() {
 }
 
 func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
-	t := c.tenants.get(r.Tenant)
 	*row = abi.Row{
 		ID: r.ID, ArrivalNS: r.Arrival, EnqueueNS: r.Enqueued, AgeNS: now - r.Arrival, Tenant: r.Tenant,
 		Priority: r.Priority, Class: r.Class, Phase: uint8(phase), Stream: bit(r.Stream), SpeculationAllowed: bit(!r.NoSpec),
 		Attempt: u32(r.Attempt), PromptTokens: u32(r.PromptTokens), ComputedTokens: uint32(r.Computed),
 		GeneratedTokens: uint32(r.Generated), MaxTokens: u32(r.MaxTokens),
-		KVHeld: uint32(r.core.blocks), KVNeedPeak: uint32(c.blocksFor(r.peak())),
-		KVNeedNext:  uint32(max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks)),
-		Preemptions: uint32(r.Preemptions), TokensLost: uint32(r.TokensLost),
-		TenantWaiting: uint32(t.waiting), TenantRunning: uint32(t.running), TenantWeight: 1,
-		TenantServedIn: t.servedIn, TenantServedOut: t.servedOut,
 	}
 	if r.core.place == placeWaiting {
 		row.WaitNS = now - r.core.queuedAt
 	}
-	if o := &c.win.outputs[r.Class]; o.recent(now) {
+	if c.reads&abi.GroupRowKV != 0 {
+		row.KVHeld, row.KVNeedPeak = uint32(r.core.blocks), uint32(c.blocksFor(r.peak()))
+		row.KVNeedNext = uint32(max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks))
+		row.Preemptions, row.TokensLost = uint32(r.Preemptions), uint32(r.TokensLost)
+	}
+	if c.reads&abi.GroupRowTenant != 0 {
+		t := c.tenants.get(r.Tenant)
+		row.TenantWaiting, row.TenantRunning, row.TenantWeight = uint32(t.waiting), uint32(t.running), 1
+		row.TenantServedIn, row.TenantServedOut = t.servedIn, t.servedOut
+	}
+	if o := &c.win.outputs[r.Class]; c.reads&abi.GroupRowEstimates != 0 && o.recent(now) {
 		row.ExpectedOutputP50, row.ExpectedOutputP90 = uint32(o.at(50)), uint32(o.at(90))
 		row.Valid |= abi.RowHasExpectedOutputP50 | abi.RowHasExpectedOutputP90
 	}
-	if r.Drafted > 0 {
+	if c.reads&abi.GroupRowSpeculation != 0 && r.Drafted > 0 {
 		row.AcceptPPM, row.Valid = ppm(uint64(r.Accepted), uint64(r.Drafted)), row.Valid|abi.RowHasAcceptPPM
+	}
+	if c.reads&abi.GroupRowTimes == 0 {
+		return
 	}
 	optional(row, &row.TTFTDeadlineNS, abi.RowHasTTFTDeadlineNS, r.TTFTDeadline)
 	optional(row, &row.E2EDeadlineNS, abi.RowHasE2EDeadlineNS, r.Deadline)

@@ -18,6 +18,8 @@ const Native PolicyID = 0
 type Decider interface {
 	// Hooks is the set of hooks that some policy answers. A hook outside it need not be called.
 	Hooks() Hook
+	// Reads is the set of groups whose fields some policy reads. Fields of other groups may be left unset.
+	Reads() Group
 	// Admit judges each row. out[i] stays zero (ActionAbstain) where no policy has an opinion. by[i] names the policy
 	// whose verdict out[i] is: the one that rejected, else the last one that did not abstain.
 	Admit(st *State, rows []Row, out []Verdict, by []PolicyID)

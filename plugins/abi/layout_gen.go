@@ -7,7 +7,7 @@ import "unsafe"
 // The version of the ABI that these layouts describe.
 const (
 	Major = 1
-	Minor = 0
+	Minor = 1
 )
 
 // Hook is a set of the calls that a policy answers.
@@ -208,6 +208,28 @@ func (x EventKind) String() string {
 	return "unknown"
 }
 
+// Group is a set of fields that a policy reads. Fields without a group are always there. What a policy reads without declaring it is unspecified.
+type Group uint32
+
+// The values of Group.
+const (
+	GroupBasic          Group = 1    // no group: only what is always there
+	GroupSpeed          Group = 2    // times and rates of steps, queue and tokens over the window
+	GroupFlow           Group = 4    // rates of arrivals and completions, and counters since start
+	GroupSpeculation    Group = 8    // what drafting brought
+	GroupClasses        Group = 16   // the queue by class
+	GroupSLO            Group = 32   // the objectives by class
+	GroupStepCost       Group = 64   // the measured step times by batch size and k
+	GroupRowEstimates   Group = 128  // a row's expected output
+	GroupRowKV          Group = 256  // a row's KV blocks and preemptions
+	GroupRowTenant      Group = 512  // what a row's tenant waits for and was served
+	GroupRowSpeculation Group = 1024 // what drafting brought a row
+	GroupRowTimes       Group = 2048 // a row's score, deadlines, targets and times of emission
+)
+
+// Has reports whether all of want are in the set.
+func (x Group) Has(want Group) bool { return x&want == want }
+
 // Descriptor is what sluice_abi_v1 points to. The guest owns it; the host reads it once, at load.
 type Descriptor struct {
 	Magic     uint32 // the bytes "SLCE"
@@ -226,7 +248,7 @@ type Descriptor struct {
 	ConfigCap uint32 // bytes at config_ptr
 	EventsPtr uint32 // where the host writes events
 	EventsCap uint32 // bytes at events_ptr
-	Reserved  uint32 // 0
+	Reads     uint32 // set of Group: the fields that the policy reads; 0 = all
 }
 
 // DescriptorSize is the size of Descriptor in bytes.
@@ -250,7 +272,7 @@ var _ = [1]struct{}{}[44-unsafe.Offsetof(Descriptor{}.ConfigPtr)]
 var _ = [1]struct{}{}[48-unsafe.Offsetof(Descriptor{}.ConfigCap)]
 var _ = [1]struct{}{}[52-unsafe.Offsetof(Descriptor{}.EventsPtr)]
 var _ = [1]struct{}{}[56-unsafe.Offsetof(Descriptor{}.EventsCap)]
-var _ = [1]struct{}{}[60-unsafe.Offsetof(Descriptor{}.Reserved)]
+var _ = [1]struct{}{}[60-unsafe.Offsetof(Descriptor{}.Reads)]
 
 // ClassStats is the queue of one request class.
 type ClassStats struct {

@@ -29,6 +29,9 @@ type policy struct {
 	limit   uint32
 }
 
+// Reads declares what the policy looks at beside what is always there.
+func (p *policy) Reads() sluice.Group { return sluice.GroupRowKV | sluice.GroupRowTimes }
+
 // Configure implements sluice.Configurer.
 func (p *policy) Configure(c *sluice.Config) error {
 	p.ageStep = c.Duration("age_step", 5*sluice.Second, sluice.Second/10, 24*sluice.Hour)
@@ -117,6 +120,7 @@ func (p *policy) level(r *sluice.Row, waited int64) int64 {
 }
 
 var (
+	_ sluice.FieldReader = (*policy)(nil)
 	_ sluice.Configurer  = (*policy)(nil)
 	_ sluice.Prioritizer = (*policy)(nil)
 )

@@ -37,6 +37,9 @@ type policy struct {
 	resumedAt int64 // ns; waits count from here on
 }
 
+// Reads declares what the policy looks at beside what is always there.
+func (p *policy) Reads() sluice.Group { return sluice.GroupSpeed | sluice.GroupClasses }
+
 // Configure implements sluice.Configurer.
 func (p *policy) Configure(c *sluice.Config) error {
 	p.maxAge = c.ClassDurations("max_age", 10*sluice.Second, sluice.Millisecond, 24*sluice.Hour)
@@ -122,8 +125,9 @@ func (p *policy) judgeArrivals(st *sluice.State, rows []sluice.Row, out []sluice
 }
 
 var (
-	_ sluice.Configurer = (*policy)(nil)
-	_ sluice.Admitter   = (*policy)(nil)
+	_ sluice.FieldReader = (*policy)(nil)
+	_ sluice.Configurer  = (*policy)(nil)
+	_ sluice.Admitter    = (*policy)(nil)
 )
 
 func init() { sluice.Register(&policy{}) }

@@ -33,6 +33,9 @@ type policy struct {
 	probed uint64 // the step of the last probe, or of the last draft before drafts became poor
 }
 
+// Reads declares what the policy looks at beside what is always there.
+func (p *policy) Reads() sluice.Group { return sluice.GroupSpeculation }
+
 // Configure implements sluice.Configurer.
 func (p *policy) Configure(c *sluice.Config) error {
 	most := c.Int("max_batch", 4, 1, sluice.MaxRows)
@@ -69,8 +72,9 @@ func (p *policy) Speculate(st *sluice.State, rows []sluice.Row, out *sluice.Spec
 }
 
 var (
-	_ sluice.Configurer = (*policy)(nil)
-	_ sluice.Speculator = (*policy)(nil)
+	_ sluice.FieldReader = (*policy)(nil)
+	_ sluice.Configurer  = (*policy)(nil)
+	_ sluice.Speculator  = (*policy)(nil)
 )
 
 func init() { sluice.Register(&policy{}) }

@@ -39,6 +39,9 @@ type policy struct {
 	warned  bool
 }
 
+// Reads declares what the policy looks at beside what is always there.
+func (p *policy) Reads() sluice.Group { return sluice.GroupSpeed }
+
 // Configure implements sluice.Configurer.
 func (p *policy) Configure(c *sluice.Config) error {
 	p.target = c.Duration("tpot", 50*sluice.Millisecond, sluice.Millisecond/10, sluice.Minute)
@@ -114,6 +117,7 @@ func (p *policy) cut(ns int64, running, low uint32) {
 }
 
 var (
+	_ sluice.FieldReader = (*policy)(nil)
 	_ sluice.Configurer  = (*policy)(nil)
 	_ sluice.BatchCapper = (*policy)(nil)
 	_ sluice.StateSaver  = (*policy)(nil)

@@ -5,6 +5,7 @@ import "unsafe"
 // The memory that the host writes to and reads from. It never moves: Go's collector does not move globals.
 var (
 	hooks  Hook
+	reads  Group // 0 = all
 	state  State
 	rows   [MaxRows]Row
 	events [MaxRows]Event

@@ -9,7 +9,7 @@ func address[T any](x *T) uint32 { return uint32(uintptr(unsafe.Pointer(x))) }
 //go:wasmexport sluice_abi_v1
 func abiV1() uint32 {
 	descriptor = Descriptor{
-		Magic: 'S' | 'L'<<8 | 'C'<<16 | 'E'<<24, Major: Major, Minor: Minor, Hooks: uint32(hooks),
+		Magic: 'S' | 'L'<<8 | 'C'<<16 | 'E'<<24, Major: Major, Minor: Minor, Hooks: uint32(hooks), Reads: uint32(reads),
 		StatePtr: address(&state), StateCap: StateSize,
 		RowsPtr: address(&rows), RowsCap: uint32(unsafe.Sizeof(rows)), RowStride: RowSize,
 		OutPtr: address(&out), OutCap: uint32(unsafe.Sizeof(out)),

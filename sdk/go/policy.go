@@ -28,6 +28,13 @@ type Configurer interface {
 	Configure(c *Config) error
 }
 
+// FieldReader declares which groups of fields the policy reads, so that the host computes and copies no others. It is asked
+// once, when the policy registers. A policy without it is given everything. What is read without being declared is
+// unspecified, and a module whose decisions depend on it is refused.
+type FieldReader interface {
+	Reads() Group
+}
+
 // Admitter judges requests: each once when it arrives (PhaseArrival), and again and again while it waits (PhaseQueued).
 //
 // # Notes

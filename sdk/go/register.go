@@ -31,6 +31,9 @@ func Register(p any) {
 	eventSink, _ = p.(EventSink)
 	stateSaver, _ = p.(StateSaver)
 	hooks = HooksOf(p)
+	if r, ok := p.(FieldReader); ok {
+		reads = r.Reads() | GroupBasic
+	}
 }
 
 // HooksOf is the set of hooks that p's type implements.

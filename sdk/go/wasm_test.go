@@ -39,7 +39,7 @@ func TestModule(t *testing.T) {
 
 func testDescriptor(t *testing.T, d sluice.Descriptor) {
 	const all = abi.HookConfigure | abi.HookAdmit | abi.HookPrioritize | abi.HookBatchCap | abi.HookSpeculate | abi.HookEvents | abi.HookState
-	if d.Magic != abi.Magic || d.Major != abi.Major || d.Minor != abi.Minor || d.Hooks != uint32(all) || d.Flags != 0 || d.Reserved != 0 {
+	if d.Magic != abi.Magic || d.Major != abi.Major || d.Minor != abi.Minor || d.Hooks != uint32(all) || d.Flags != 0 || d.Reads != 0 {
 		t.Errorf("descriptor is %+v", d)
 	}
 	if d.StateCap != abi.StateSize || d.RowStride != abi.RowSize || d.RowsCap != abi.MaxRows*abi.RowSize {

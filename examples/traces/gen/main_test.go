@@ -36,6 +36,9 @@ type shedder struct{}
 
 func (shedder) Hooks() abi.Hook { return abi.HookAdmit }
 
+// Reads implements abi.Decider.
+func (shedder) Reads() abi.Group { return abi.All }
+
 func (shedder) Admit(_ *abi.State, rows []abi.Row, out []abi.Verdict, by []abi.PolicyID) {
 	for i := range rows {
 		out[i] = abi.Verdict{ClassOverride: -1, SpeculationCap: -1}

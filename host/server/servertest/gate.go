@@ -41,6 +41,9 @@ func (g *Gate) Who(id abi.PolicyID) trace.Decider {
 // Hooks is admission alone.
 func (g *Gate) Hooks() abi.Hook { return abi.HookAdmit }
 
+// Reads implements abi.Decider.
+func (g *Gate) Reads() abi.Group { return abi.All }
+
 // Admit gives the verdict to the rows in the gate's phase.
 func (g *Gate) Admit(_ *abi.State, rows []abi.Row, out []abi.Verdict, by []abi.PolicyID) {
 	for i := range rows {

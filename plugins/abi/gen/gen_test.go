@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,4 +65,27 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// A guest that was built for an earlier minor version must find everything where that version put it.
+func TestEarlierMinorVersionsKeepTheirPromises(t *testing.T) {
+	s, err := Load("../abi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for line := range strings.Lines(string(promise(s))) {
+		have[line] = true
+	}
+	for minor := range s.Minor {
+		text, err := os.ReadFile(fmt.Sprintf("../testdata/v%d.%d.txt", s.Major, minor))
+		if err != nil {
+			t.Fatalf("read what version %d.%d promised (write it with `go run ./plugins/abi/gen --promise` before the minor version rises): %v", s.Major, minor, err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !have[line] && !strings.Contains(line, ".reserved ") {
+				t.Errorf("version %d.%d promised %s", s.Major, minor, line)
+			}
+		}
+	}
 }

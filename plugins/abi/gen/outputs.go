@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"strings"
+	"unicode"
 )
 
 // Output is one generated file, its path relative to the repository's root.
@@ -23,12 +24,17 @@ func Outputs(path string) ([]Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	fields, err := goFields(s)
+	if err != nil {
+		return nil, err
+	}
 	guest, err := goLayouts(s, "sluice")
 	if err != nil {
 		return nil, err
 	}
 	return []Output{
 		{"plugins/abi/layout_gen.go", host},
+		{"plugins/abi/fields_gen.go", fields},
 		{"sdk/go/layout_gen.go", guest},
 		{"docs/abi.md", reference(s)},
 	}, nil
@@ -146,19 +152,16 @@ func camel(snake string) string {
 	return b.String()
 }
 
+// snake writes a name in snake case; a run of capitals is one word.
 func snake(camel string) string {
-	if camel == strings.ToUpper(camel) {
-		return strings.ToLower(camel)
-	}
 	var b strings.Builder
-	for i, r := range camel {
-		if r >= 'A' && r <= 'Z' {
-			if i > 0 {
-				b.WriteByte('_')
-			}
-			r += 'a' - 'A'
+	runes := []rune(camel)
+	upper := func(i int) bool { return i < len(runes) && unicode.IsUpper(runes[i]) }
+	for i, r := range runes {
+		if i > 0 && upper(i) && (!upper(i-1) || i+1 < len(runes) && !upper(i+1)) {
+			b.WriteByte('_')
 		}
-		b.WriteRune(r)
+		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
 }

@@ -24,13 +24,13 @@ func reference(s *Schema) []byte {
 		}
 	}
 	for _, st := range s.Structs {
-		fmt.Fprintf(&b, "\n## %s (%d bytes)\n\n%s\n\n| offset | type | field | valid bit | meaning |\n|---|---|---|---|---|\n", st.Name, st.Size, st.Doc)
+		fmt.Fprintf(&b, "\n## %s (%d bytes)\n\n%s\n\n| offset | type | field | valid bit | group | meaning |\n|---|---|---|---|---|---|\n", st.Name, st.Size, st.Doc)
 		for _, f := range st.Fields {
 			bit := ""
 			if f.Bit >= 0 {
 				bit = fmt.Sprint(f.Bit)
 			}
-			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", f.Offset, f.Type, f.Name, bit, f.Doc)
+			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s |\n", f.Offset, f.Type, f.Name, bit, f.Group, f.Doc)
 		}
 	}
 	return b.Bytes()

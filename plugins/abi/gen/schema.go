@@ -48,6 +48,8 @@ type Field struct {
 	Name     string `yaml:"name"`
 	Type     string `yaml:"type"`
 	Optional bool   `yaml:"optional"`
+	Group    string `yaml:"group"` // value of the enum Group, in snake case; "" = always there
+	Since    int    `yaml:"since"` // minor version that appended it
 	Doc      string `yaml:"doc"`
 
 	Offset, Size, Count int    `yaml:"-"`
@@ -78,7 +80,24 @@ func Load(path string) (*Schema, error) {
 		}
 		byName[st.Name] = st
 	}
-	return &s, nil
+	return &s, s.checkGroups()
+}
+
+func (s *Schema) checkGroups() error {
+	known := map[string]bool{"": true}
+	for _, e := range s.Enums {
+		for _, v := range e.Values {
+			known[snake(v.Name)] = known[snake(v.Name)] || e.Name == "Group"
+		}
+	}
+	for _, st := range s.Structs {
+		for _, f := range st.Fields {
+			if !known[f.Group] {
+				return fmt.Errorf("layout %s: field %s: %q is no value of the enum Group", st.Name, f.Name, f.Group)
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Struct) layout(known map[string]*Struct) error {

@@ -1,0 +1,49 @@
+package plugins
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// readsOnly checks the descriptor's word on what the policy reads: no answer may change with the fields that it leaves out.
+// Otherwise what it decides would depend on which other policies are in force. Hooks that see rows are asked twice in the
+// same state of the guest only if the answer is a function of the input; a guest that keeps count is given the benefit of
+// the doubt by asking a third time with the first input.
+func (g *guest) readsOnly(s *golden) error {
+	if g.lay.reads == abi.All {
+		return nil
+	}
+	scrubbed := golden{s.name, s.st, slices.Clone(s.rows)}
+	abi.Scrub(g.lay.reads, &scrubbed.st, scrubbed.rows)
+	for _, e := range []Entry{EntryAdmit, EntryPrioritize, EntryBatchCap, EntrySpeculate} {
+		if !g.lay.hooks.Has(e.Hook()) {
+			continue
+		}
+		var answers [3][]byte
+		for i, in := range []*golden{s, &scrubbed, s} {
+			if err := g.try(e, in); err != nil {
+				return err
+			}
+			answers[i] = append(bytes.Clone(g.call.View), byte(g.call.Ret))
+		}
+		if bytes.Equal(answers[0], answers[2]) && !bytes.Equal(answers[0], answers[1]) {
+			return fmt.Errorf("%v decides by fields that its descriptor does not declare: it declares %s", e, groupNames(g.lay.reads))
+		}
+	}
+	return nil
+}
+
+// groupNames lists the names of a set of groups.
+func groupNames(set abi.Group) string {
+	var names []string
+	for _, v := range abi.Enums["Group"] {
+		if set.Has(abi.Group(v.Value)) {
+			names = append(names, v.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
