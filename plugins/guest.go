@@ -20,7 +20,8 @@ type guest struct {
 	known   uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
 	staging []byte  // rows in the guest's own stride; nil when that is the host's
 	line    guestLog
-	quiet   bool // its lines are kept for errors but not passed on
+	mark    uint64 // bytes of memory at which it is replaced
+	quiet   bool   // its lines are kept for errors but not passed on
 }
 
 // newGuest instantiates v's module, reads its descriptor, and configures it. The stage says where it failed. What the
@@ -32,7 +33,10 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	if err != nil {
 		return nil, StageStart, err
 	}
-	g.inst = inst
+	g.inst, g.mark = inst, v.mark(inst.Size())
+	if first {
+		v.report.started(g)
+	}
 	if stage, err = g.load(); err != nil {
 		inst.Close()
 		return nil, stage, err
@@ -52,6 +56,9 @@ func (g *guest) load() (Stage, error) {
 		return StageDescriptor, err
 	}
 	g.lay = lay
+	if g.v.report.Hooks == nil { // all instances say the same
+		g.v.report.described(&g.lay)
+	}
 	state := min(lay.state.Len, abi.StateSize)
 	copy(g.size[:], abi.Bytes(&state))
 	g.known = min(state, abi.StateBytes(lay.reads))
