@@ -90,10 +90,34 @@ type Call struct {
 	Used int64  // fuel burnt, also when the call failed
 }
 
-// Segment is bytes on their way into the guest.
+// Segment is bytes on their way into the guest: in one piece, or when From is not 0 as elements of From bytes each, which
+// are laid To bytes apart: shortened to To, or followed by bytes that keep what they were.
 type Segment struct {
-	Ptr  uint32
-	Data []byte
+	Ptr      uint32
+	Data     []byte
+	From, To uint32
+}
+
+// CopyTo puts the segment into guest memory, which is known to have room for it.
+func (s *Segment) CopyTo(memory []byte) {
+	if s.From == 0 {
+		copy(memory[s.Ptr:], s.Data)
+		return
+	}
+	from, to := int(s.From), int(s.To)
+	n, width := len(s.Data)/from, min(from, to)
+	if n == 0 {
+		return
+	}
+	memory = memory[s.Ptr : int(s.Ptr)+(n-1)*to+width]
+	for i := range n {
+		src, dst := s.Data[i*from:i*from+width], memory[i*to:i*to+width]
+		if width == 64 { // the shortest row, in four registers: memmove's call costs more
+			*(*[64]byte)(dst) = *(*[64]byte)(src)
+			continue
+		}
+		copy(dst, src)
+	}
 }
 
 // Region is a part of guest memory. It is inside the memory: the host has checked it.

@@ -36,7 +36,9 @@ func (s *stats) called(e Entry, used int64) {
 	h := &s.hook[hookIndex(e.Hook())]
 	h.calls.Add(1)
 	u := uint64(max(used, 0))
-	h.lastFuel.Store(u)
+	if u != h.lastFuel.Load() { // an atomic store costs as much as the rest of the call's bookkeeping
+		h.lastFuel.Store(u)
+	}
 	if u > h.maxFuel.Load() { // one writer: no compare and swap needed
 		h.maxFuel.Store(u)
 	}

@@ -170,7 +170,7 @@ func (g *guest) restore(saved []byte, now int64) (Fault, error) {
 		return faults, fmt.Errorf("%d bytes of state do not fit config_cap %d of the new version", len(saved), g.lay.config.Len)
 	}
 	c := g.prepare(EntryRestore, len(saved), now, g.v.seed)
-	c.In[0] = Segment{g.lay.config.Ptr, saved}
+	c.In[0] = Segment{Ptr: g.lay.config.Ptr, Data: saved}
 	err := g.inst.Call(c)
 	c.In[0] = Segment{}
 	g.v.stats.called(EntryRestore, c.Used)

@@ -46,7 +46,7 @@ func (i *instance) Call(c *plugins.Call) error {
 	mem, _ := i.memory.Read(0, i.memory.Size()) // again at each call: the guest may have grown it
 	for k := range c.In {
 		if s := &c.In[k]; len(s.Data) > 0 {
-			copy(mem[s.Ptr:uint64(s.Ptr)+uint64(len(s.Data))], s.Data)
+			s.CopyTo(mem)
 		}
 	}
 	clear(mem[c.Out.Ptr : uint64(c.Out.Ptr)+uint64(c.Out.Len)])
