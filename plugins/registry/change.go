@@ -40,7 +40,7 @@ func (r *Registry) do(ctx context.Context, c change) (Result, error) {
 	if err := r.match(c.by); err != nil {
 		return Result{}, err
 	}
-	before := find(host, c.name)
+	before, listed := find(host, c.name), r.listed
 	if err := c.run(ctx, before); err != nil {
 		return Result{}, err
 	}
@@ -57,11 +57,15 @@ func (r *Registry) do(ctx context.Context, c change) (Result, error) {
 	if err == nil {
 		return r.result(host, e, c.name), nil
 	}
-	return r.unrecorded(ctx, host, c, before, err)
+	res, undone, err := r.unrecorded(ctx, host, c, before, err)
+	if undone {
+		r.listed = listed
+	}
+	return res, err
 }
 
 // unrecorded takes a change back that could not be recorded, or says that it stays. It is the last of unsaved.
-func (r *Registry) unrecorded(ctx context.Context, host *plugins.Host, c change, before *plugins.PolicyInfo, why error) (Result, error) {
+func (r *Registry) unrecorded(ctx context.Context, host *plugins.Host, c change, before *plugins.PolicyInfo, why error) (res Result, undone bool, err error) {
 	last := len(r.unsaved) - 1
 	if c.undo != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -69,12 +73,13 @@ func (r *Registry) unrecorded(ctx context.Context, host *plugins.Host, c change,
 		err := c.undo(ctx, before)
 		if err == nil {
 			r.unsaved = r.unsaved[:last]
-			return Result{}, fmt.Errorf("%s of policy %s was undone, since it cannot be recorded: %w", c.op, c.name, why)
+			r.count()
+			return Result{}, true, fmt.Errorf("%s of policy %s was undone, since it cannot be recorded: %w", c.op, c.name, why)
 		}
 		why = errors.Join(why, fmt.Errorf("undo it: %w", err))
 	}
 	r.count()
-	return r.result(host, r.unsaved[last], c.name), fmt.Errorf("%s: %w: %w", c.op, ErrUnrecorded, why)
+	return r.result(host, r.unsaved[last], c.name), false, fmt.Errorf("%s: %w: %w", c.op, ErrUnrecorded, why)
 }
 
 // match compares the revision that a caller saw with the one in force.

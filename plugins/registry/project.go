@@ -20,10 +20,11 @@ func (r *Registry) project(gone string) (*store.Manifest, error) {
 	if len(r.watched) > 0 {
 		m.Watched = maps.Clone(r.watched)
 	}
-	before, missing := map[string]store.Policy{}, map[string]bool{}
+	before := map[string]store.Policy{}
 	for _, p := range r.set.Policies {
-		before[p.Name], missing[p.Name] = p, p.Name != gone
+		before[p.Name] = p
 	}
+	listed := map[string]bool{}
 	for _, i := range host.List() {
 		if s := i.Shadow; s != nil && s.Dropped == "" {
 			if m.Shadows == nil {
@@ -33,14 +34,15 @@ func (r *Registry) project(gone string) (*store.Manifest, error) {
 		}
 		if i.State != plugins.StateShadow {
 			m.Policies = append(m.Policies, r.policy(&i, before[i.Name]))
-			delete(missing, i.Name)
+			listed[i.Name] = true
 		}
 	}
-	for name, is := range missing {
-		if is {
+	for name := range r.listed {
+		if name != gone && !listed[name] {
 			return nil, fmt.Errorf("record policies: %w: it lists no %s any more", plugins.ErrClosed, name)
 		}
 	}
+	r.listed = listed
 	return m, nil
 }
 

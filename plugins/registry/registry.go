@@ -40,6 +40,7 @@ type Registry struct {
 	set      *store.Manifest
 	safe     bool              // what a restart is to begin with; the host may be in safe mode for this run alone
 	watched  map[string]string // what was taken from a watched folder, by policy name
+	listed   map[string]bool   // the policies that the host was last seen to have
 	unsaved  []Entry           // done, and not recorded yet
 
 	mu         sync.Mutex        // guards what follows

@@ -292,14 +292,12 @@ func (s *starting) commit() error {
 	if s.out.Source == FromConfiguration {
 		op, who, why = store.OpConfigure, string(FromConfiguration), s.out.Why
 	}
-	before := r.set
-	r.set = &store.Manifest{Configured: s.hash} // which project copies; it lists no policy that could be missed
 	set, err := r.project("")
-	r.set = before
 	if err != nil {
 		return err
 	}
-	if s.stored != nil && same(set, before) && !r.disk.FellBack() {
+	set.Configured = s.hash
+	if s.stored != nil && same(set, s.stored) && !r.disk.FellBack() {
 		return nil
 	}
 	if s.stored == nil || r.disk.FellBack() {
