@@ -125,7 +125,7 @@ func (r *rig) ask(waiting uint32) uint32 {
 // eventually waits for what another goroutine brings about.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	for range 20_000 {
+	for range 5_000 {
 		if ok() {
 			return
 		}
@@ -203,5 +203,10 @@ func who(entries []Entry) (s string) {
 
 // breaker admits with a mark, and traps while 7 requests wait.
 func breaker(mark int32) []byte { return guesttest.Breaker(mark, 7, guesttest.Unreachable) }
+
+// configurable admits with a mark, and takes any settings.
+func configurable(mark int32) []byte {
+	return guesttest.Policy(guesttest.Hook(abi.ExportConfigure, guesttest.I32(0)), guesttest.Admit(mark))
+}
 
 var _ disk = (*store.Store)(nil)

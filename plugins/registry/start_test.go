@@ -56,6 +56,28 @@ func TestARestartRunsWhatWasInForce(t *testing.T) {
 	}
 }
 
+// Two versions may be the same module with different settings.
+func TestSettingsOutliveARestart(t *testing.T) {
+	dir := t.TempDir()
+	r := begin(t, Options{Dir: dir})
+	for _, v := range []string{"one", "two"} {
+		if _, err := r.Push(background, Request{Name: "p", Wasm: configurable(1), Config: map[string]string{"k": v}, By: ada}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.stop()
+	r = begin(t, Options{Dir: dir})
+	if got := r.Snapshot().Policies[0].Config["k"]; got != "two" {
+		t.Errorf("after a restart: %q", got)
+	}
+	if _, err := r.Rollback(background, "p", ada); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Snapshot().Policies[0].Config["k"]; got != "one" {
+		t.Errorf("after a rollback: %q", got)
+	}
+}
+
 func TestAConfigurationThatChangedWins(t *testing.T) {
 	dir := t.TempDir()
 	r := begin(t, Options{Dir: dir}, policy("p", 1))
