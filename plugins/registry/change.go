@@ -40,7 +40,7 @@ func (r *Registry) do(ctx context.Context, c change) (Result, error) {
 	if err := r.match(c.by); err != nil {
 		return Result{}, err
 	}
-	before, listed := find(host, c.name), r.listed
+	before, last := find(host, c.name), r.last
 	if err := c.run(ctx, before); err != nil {
 		return Result{}, err
 	}
@@ -59,7 +59,7 @@ func (r *Registry) do(ctx context.Context, c change) (Result, error) {
 	}
 	res, undone, err := r.unrecorded(ctx, host, c, before, err)
 	if undone {
-		r.listed = listed
+		r.last = last
 	}
 	return res, err
 }

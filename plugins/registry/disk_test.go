@@ -79,28 +79,36 @@ func TestARollbackThatCannotBeRecordedStays(t *testing.T) {
 	}
 }
 
-// The last chance to record is the end.
+// The last chance to record is the end, whichever of the two ends first.
 func TestTheEndRecordsWhatIsLeft(t *testing.T) {
-	dir := t.TempDir()
-	r := begin(t, Options{Dir: dir})
-	r.push("p", 1)
-	withoutDisk(t, dir, func() { r.Remove(background, "p", ada) })
-	r.stop()
-	if r = begin(t, Options{Dir: dir}); r.names() != "" || r.entries()[0].Op != store.OpRemove {
-		t.Errorf("%s, %s", r.names(), who(r.entries()))
+	for _, hostFirst := range []bool{false, true} {
+		dir := t.TempDir()
+		r := begin(t, Options{Dir: dir})
+		r.push("p", 1)
+		withoutDisk(t, dir, func() { r.Remove(background, "p", ada) })
+		if hostFirst {
+			r.h.Close()
+		}
+		r.stop()
+		if r = begin(t, Options{Dir: dir}); r.names() != "" || r.entries()[0].Op != store.OpRemove {
+			t.Errorf("%s, %s", r.names(), who(r.entries()))
+		}
 	}
 }
 
-// A host that is closed first lists nothing, and that is not recorded.
+// A host that is closed lists nothing, and that is not recorded.
 func TestAHostThatIsClosedFirst(t *testing.T) {
 	dir := t.TempDir()
 	r := begin(t, Options{Dir: dir})
 	r.push("p", 1)
 	r.h.Close()
-	r.OnEvent(plugins.Event{Kind: plugins.EventQuarantined, Name: "p"})
+	if _, err := r.Disable(background, "p", ada); !errors.Is(err, plugins.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	r.OnEvent(plugins.Event{Kind: plugins.EventQuarantined, Name: "p"}) // that came late
 	r.stop()
-	if r = begin(t, Options{Dir: dir}); r.names() != "p:active " {
-		t.Errorf("after a restart: %s", r.names())
+	if r = begin(t, Options{Dir: dir}); r.names() != "p:active " || r.entries()[0].Op != store.OpQuarantined {
+		t.Errorf("after a restart: %s, %s", r.names(), who(r.entries()))
 	}
 }
 

@@ -15,8 +15,13 @@
 //
 // # Which set a start runs
 //
-// The store's last good set is run as long as the configuration names the same policies, with the same modules and settings,
-// as when that set was committed. Once the configuration names others, the configuration is run. Start says which it was.
+// The store's last good set is run as long as the configuration names the same policies in the same order, with the same
+// modules and settings, as when that set was committed; the policies that ship are a configuration like any other, so a
+// program with newer ones counts as one that has changed. Once it has, the configuration is run, and a rollback of one of
+// its policies goes back to what the store had under that name. Start says which of the two it was.
+//
+// A version that was in quarantine is brought back disabled. One that cannot be had is replaced by the one before it, by that
+// of an earlier set or by the configured one, with a warning.
 //
 // # Promises
 //

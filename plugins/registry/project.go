@@ -24,7 +24,12 @@ func (r *Registry) project(gone string) (*store.Manifest, error) {
 	for _, p := range r.set.Policies {
 		before[p.Name] = p
 	}
-	listed := map[string]bool{}
+	missing := map[string]bool{}
+	if r.last != nil {
+		for _, p := range r.last.Policies {
+			missing[p.Name] = p.Name != gone
+		}
+	}
 	for _, i := range host.List() {
 		if s := i.Shadow; s != nil && s.Dropped == "" {
 			if m.Shadows == nil {
@@ -34,23 +39,24 @@ func (r *Registry) project(gone string) (*store.Manifest, error) {
 		}
 		if i.State != plugins.StateShadow {
 			m.Policies = append(m.Policies, r.policy(&i, before[i.Name]))
-			listed[i.Name] = true
+			missing[i.Name] = false
 		}
 	}
-	for name := range r.listed {
-		if name != gone && !listed[name] {
+	for name, is := range missing {
+		if is {
 			return nil, fmt.Errorf("record policies: %w: it lists no %s any more", plugins.ErrClosed, name)
 		}
 	}
-	r.listed = listed
+	r.last = m
 	return m, nil
 }
 
-// projected is what the host has in force, or nil when that cannot be known.
+// projected is what the host has in force, or had before it was closed.
 func (r *Registry) projected() *store.Manifest {
 	m, err := r.project("")
-	if err != nil {
-		return nil
+	if err != nil && r.last != nil {
+		last := *r.last // a commit writes into it
+		return &last
 	}
 	return m
 }

@@ -43,46 +43,54 @@ func (r *Registry) put(ctx context.Context, req Request, op store.Op, watched st
 		r.refuse(ctx, op, &req, err)
 		return Result{}, err
 	}
-	taken := false
-	defer func() {
-		if !taken {
-			cand.Close()
-		}
-	}()
-	host := r.host.Load()
-	c := change{op: op, name: req.Name, by: req.By, signedBy: signedBy}
-	c.run = func(ctx context.Context, _ *plugins.PolicyInfo) error {
-		if _, err := r.disk.Put(req.Wasm); err != nil {
-			return fmt.Errorf("%s policy %s: %w", op, req.Name, err)
-		}
-		r.sign(req.Digest, string(req.Signature))
-		enter := host.Activate
-		if op == store.OpShadow {
-			enter = host.Attach
-		}
-		if err := enter(ctx, cand); err != nil {
-			return err
-		}
-		taken = true
-		if watched != "" {
-			r.watched[req.Name] = watched
-		}
-		return nil
-	}
-	c.undo = func(ctx context.Context, before *plugins.PolicyInfo) error {
-		if watched != "" {
-			delete(r.watched, req.Name)
-		}
-		if op == store.OpShadow {
-			return host.Unshadow(ctx, req.Name)
-		}
-		return takeBack(ctx, host, before, req.Name)
-	}
-	res, err := r.do(ctx, c)
-	if err != nil && !taken {
+	p := &placing{r: r, host: r.host.Load(), req: &req, op: op, watched: watched, cand: cand}
+	res, err := r.do(ctx, change{op: op, name: req.Name, by: req.By, signedBy: signedBy, run: p.run, undo: p.undo})
+	if !p.taken {
+		cand.Close()
 		r.refuse(ctx, op, &req, err)
 	}
 	return res, err
+}
+
+// placing is a candidate on its way into the host.
+type placing struct {
+	r       *Registry
+	host    *plugins.Host
+	req     *Request
+	op      store.Op
+	watched string
+	cand    *plugins.Candidate
+	taken   bool // the candidate is the host's
+}
+
+// run stores the module before the host has it in force: what is in force can always be had again.
+func (p *placing) run(ctx context.Context, _ *plugins.PolicyInfo) error {
+	if _, err := p.r.disk.Put(p.req.Wasm); err != nil {
+		return fmt.Errorf("%s policy %s: %w", p.op, p.req.Name, err)
+	}
+	p.r.sign(p.req.Digest, string(p.req.Signature))
+	enter := p.host.Activate
+	if p.op == store.OpShadow {
+		enter = p.host.Attach
+	}
+	if err := enter(ctx, p.cand); err != nil {
+		return err
+	}
+	p.taken = true
+	if p.watched != "" {
+		p.r.watched[p.req.Name] = p.watched
+	}
+	return nil
+}
+
+func (p *placing) undo(ctx context.Context, before *plugins.PolicyInfo) error {
+	if p.watched != "" {
+		delete(p.r.watched, p.req.Name)
+	}
+	if p.op == store.OpShadow {
+		return p.host.Unshadow(ctx, p.req.Name)
+	}
+	return takeBack(ctx, p.host, before, p.req.Name)
 }
 
 // takeBack puts the version into force that was there before a push or a promotion.

@@ -40,7 +40,7 @@ type Registry struct {
 	set      *store.Manifest
 	safe     bool              // what a restart is to begin with; the host may be in safe mode for this run alone
 	watched  map[string]string // what was taken from a watched folder, by policy name
-	listed   map[string]bool   // the policies that the host was last seen to have
+	last     *store.Manifest   // what the host was last seen to have in force; nil before that
 	unsaved  []Entry           // done, and not recorded yet
 
 	mu         sync.Mutex        // guards what follows
@@ -89,7 +89,8 @@ func Open(opt Options) (*Registry, error) {
 	return r, nil
 }
 
-// Close writes what has not been recorded yet and closes the store. Close it before the host, which goes on.
+// Close writes what has not been recorded yet and closes the store. Close it after the host, whose last events are then
+// recorded, or before it, if the host is to go on.
 func (r *Registry) Close() error {
 	var err error
 	r.closing.Do(func() {

@@ -149,9 +149,10 @@ func (s *starting) storedPolicies() []store.Policy {
 	return s.stored.Policies
 }
 
+// leaving lists the stored policies that nothing brings back.
 func (s *starting) leaving(stay map[string]bool) (gone []store.Policy) {
 	for _, p := range s.storedPolicies() {
-		if !stay[p.Name] {
+		if _, comes := s.stored.Watched[p.Name]; !stay[p.Name] && !comes { // a watched folder pushes its own again
 			gone = append(gone, p)
 		}
 	}
