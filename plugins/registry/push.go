@@ -60,7 +60,8 @@ type placing struct {
 	op      store.Op
 	watched string
 	cand    *plugins.Candidate
-	taken   bool // the candidate is the host's
+	taken   bool   // the candidate is the host's
+	forgot  string // what was remembered of the folder before
 }
 
 // run stores the module before the host has it in force: what is in force can always be had again.
@@ -78,13 +79,15 @@ func (p *placing) run(ctx context.Context, _ *plugins.PolicyInfo) error {
 	}
 	p.taken = true
 	if p.watched != "" {
-		p.r.watched[p.req.Name] = p.watched
+		p.forgot, p.r.watched[p.req.Name] = p.r.watched[p.req.Name], p.watched
 	}
 	return nil
 }
 
 func (p *placing) undo(ctx context.Context, before *plugins.PolicyInfo) error {
-	if p.watched != "" {
+	if p.forgot != "" {
+		p.r.watched[p.req.Name] = p.forgot
+	} else {
 		delete(p.r.watched, p.req.Name)
 	}
 	if p.op == store.OpShadow {
