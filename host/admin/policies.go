@@ -2,12 +2,13 @@ package admin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,9 +79,19 @@ var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 func policyName(c *fiber.Ctx) (string, error) {
 	name, err := url.PathUnescape(c.Params("name"))
 	if err != nil || !nameRE.MatchString(name) || name == nativeName {
-		return "", problem(http.StatusBadRequest, "a policy's name is 1 to 64 letters, digits, _ . and -, begins with a letter or digit, and is not native")
+		return "", problem(http.StatusBadRequest, CodeBadName, "a policy's name is 1 to 64 letters, digits, _ . and -, begins with a letter or digit, and is not native")
 	}
+	entryOf(c).Policy = name
 	return name, nil
+}
+
+// changedPolicy is the policy that a change names; why it is changed goes into the audit entry.
+func changedPolicy(c *fiber.Ctx) (string, error) {
+	name, err := policyName(c)
+	if err != nil {
+		return "", err
+	}
+	return name, readWhy(c)
 }
 
 // settings reads set=key=value from the query.
@@ -89,10 +100,10 @@ func settings(c *fiber.Ctx) (map[string]string, error) {
 	for _, raw := range c.Context().QueryArgs().PeekMulti("set") {
 		k, v, ok := strings.Cut(string(raw), "=")
 		if !ok || k == "" {
-			return nil, problem(http.StatusBadRequest, fmt.Sprintf("set=%q is not set=key=value", raw))
+			return nil, problem(http.StatusBadRequest, CodeBadSetting, fmt.Sprintf("set=%q is not set=key=value", raw))
 		}
 		if _, twice := out[k]; twice {
-			return nil, problem(http.StatusBadRequest, fmt.Sprintf("setting %q is given twice", k))
+			return nil, problem(http.StatusBadRequest, CodeBadSetting, fmt.Sprintf("setting %q is given twice", k))
 		}
 		out[k] = v
 	}
@@ -100,7 +111,7 @@ func settings(c *fiber.Ctx) (map[string]string, error) {
 }
 
 func (s *Server) pushPolicy(c *fiber.Ctx) error {
-	name, err := policyName(c)
+	name, err := changedPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -108,10 +119,15 @@ func (s *Server) pushPolicy(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	wasm := slices.Clone(c.Body()) // the policy outlives the request's buffer
-	if len(wasm) == 0 {
-		return problem(http.StatusBadRequest, "the body is empty; it must be the WebAssembly module")
+	wasm, err := readBody(c, BodyLimit, wasmTypes)
+	if err != nil {
+		return err
 	}
+	if len(wasm) == 0 {
+		return problem(http.StatusBadRequest, CodeBadBody, "the body is empty; it must be the WebAssembly module")
+	}
+	digest := sha256.Sum256(wasm)
+	entryOf(c).Digest = hex.EncodeToString(digest[:])
 	if err := s.o.Policies.Push(c.UserContext(), name, wasm, set); err != nil {
 		return policyProblem(err)
 	}
@@ -119,7 +135,7 @@ func (s *Server) pushPolicy(c *fiber.Ctx) error {
 }
 
 func (s *Server) rollbackPolicy(c *fiber.Ctx) error {
-	name, err := policyName(c)
+	name, err := changedPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -130,7 +146,7 @@ func (s *Server) rollbackPolicy(c *fiber.Ctx) error {
 }
 
 func (s *Server) removePolicy(c *fiber.Ctx) error {
-	name, err := policyName(c)
+	name, err := changedPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -144,6 +160,7 @@ func (s *Server) removePolicy(c *fiber.Ctx) error {
 func (s *Server) answerPolicy(c *fiber.Ctx, name string) error {
 	for _, p := range s.list() {
 		if p.Name == name {
+			entryOf(c).Digest = p.Digest
 			return c.JSON(p)
 		}
 	}
@@ -155,13 +172,13 @@ func policyProblem(err error) error {
 	var refused *plugins.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		p := problem(http.StatusUnprocessableEntity, refused.Error())
+		p := problem(http.StatusUnprocessableEntity, CodePolicyRefused, refused.Error())
 		p.Stage, p.Digest = string(refused.Stage), refused.Digest
 		return p
 	case errors.Is(err, plugins.ErrUnknown):
-		return problem(http.StatusNotFound, err.Error())
+		return problem(http.StatusNotFound, CodeUnknownPolicy, err.Error())
 	case errors.Is(err, plugins.ErrClosed):
-		return problem(http.StatusServiceUnavailable, err.Error())
+		return problem(http.StatusServiceUnavailable, CodeClosing, err.Error())
 	}
 	return err
 }
