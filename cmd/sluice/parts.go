@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/host/admin/audit"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/metrics"
 	"github.com/sluice-dev/sluice/host/sched"
@@ -33,6 +34,7 @@ type parts struct {
 	tokenizer gpu.Tokenizer
 	policies  *plugins.Host
 	traces    *store.Store
+	audit     *audit.Log // nil = none
 	sched     sched.Config
 	engine    *engine.Engine
 	metrics   *metrics.Metrics
@@ -46,6 +48,7 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env fu
 		p.openDevice,
 		func() error { return p.openPolicies(ctx) },
 		func() error { return p.openTraces(env) },
+		p.openAudit,
 		p.openEngine,
 	} {
 		if err = ctx.Err(); err == nil {
@@ -120,6 +123,22 @@ func (p *parts) openTraces(env func(string) (string, bool)) error {
 	p.cfg.Data = dir
 	p.traces = s
 	p.closers.push(s.Close)
+	return nil
+}
+
+// openAudit opens the file of what was changed, beside the records unless it is named.
+func (p *parts) openAudit() (err error) {
+	path := p.cfg.Admin.Audit
+	switch path {
+	case "off":
+		return nil
+	case "":
+		path = filepath.Join(p.cfg.Data, "audit.jsonl")
+	}
+	if p.audit, err = audit.Open(path, audit.Options{}); err != nil {
+		return fmt.Errorf("%w (admin.audit names another file, or off)", err)
+	}
+	p.closers.push(p.audit.Close)
 	return nil
 }
 

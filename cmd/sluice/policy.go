@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -112,6 +114,9 @@ func readPush(file string, pairs []string) ([]byte, url.Values, error) {
 		query.Add("set", k+"="+v) // Encode sorts by key alone, and the order of settings means nothing
 	}
 	wasm, err := readPolicy(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w%s", err, config.SettingsHint(file, "--set"))
+	}
 	return wasm, query, err
 }
 

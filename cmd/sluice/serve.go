@@ -18,7 +18,7 @@ var valueFlags = []struct{ flag, key, usage string }{
 	{"llama-lib", "llama_lib", "folder of the llama.cpp libraries (default the one that set-up installed)"},
 	{"device", "device", "what computes: auto, cpu, or a device that the libraries offer (default auto)"},
 	{"listen", "listen", "address of the OpenAI API; port 0 takes a free one (default 127.0.0.1:8080)"},
-	{"admin", "admin.listen", "address of the admin API; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
+	{"admin", "admin.listen", "address of the admin API, HOST:PORT or unix:PATH; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
 	{"data", "data", "folder of the recorded requests (default the user's data folder)"},
 }
 
@@ -31,7 +31,7 @@ func newServe(t terminal) *cobra.Command {
 on another. Once it serves it prints two lines on standard output,
 
   serving http://HOST:PORT
-  admin http://HOST:PORT
+  admin http://HOST:PORT (or unix:PATH)
 
 and everything else on standard error. The first Ctrl-C stops taking requests and finishes what runs; a
 second one ends at once.

@@ -163,7 +163,7 @@ func (c *client) scan(ctx context.Context, q admin.TraceQuery, fn func(*trace.Re
 		return err
 	}
 	defer resp.Body.Close()
-	r := trace.NewReader(resp.Body, trace.Options{Name: c.base + "/v1/traces"})
+	r := trace.NewReader(resp.Body, trace.Options{Name: c.name + "/v1/traces"})
 	for {
 		rec, err := r.Read()
 		switch {

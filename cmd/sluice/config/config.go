@@ -39,8 +39,9 @@ type Config struct {
 
 // Admin is the second listener.
 type Admin struct {
-	Listen    string `yaml:"listen"`
+	Listen    string `yaml:"listen"`     // host:port, or unix:path
 	TokenFile string `yaml:"token_file"` // the token's file; SLUICE_ADMIN_TOKEN holds the token itself
+	Audit     string `yaml:"audit"`      // file of what was changed; "" = audit.jsonl in the data folder, "off" = none
 }
 
 // Policy is one policy to load at start, in the order of the chain.

@@ -30,6 +30,23 @@ func ParsePolicy(text string) (Policy, error) {
 	return p, nil
 }
 
+// moduleRE is a file's name with something behind it that is not settings.
+var moduleRE = regexp.MustCompile(`^(.+\.wasm):(.*)$`)
+
+// SettingsHint says what may have been meant by a file that is not there: settings that are not in the form of key=value,
+// or that stand where none are taken; "" when it looks like a file's name alone. flag is how settings are given here, as
+// "--set", or "" where they follow the file.
+func SettingsHint(file, flag string) string {
+	at := moduleRE.FindStringSubmatch(file)
+	switch {
+	case at == nil:
+		return ""
+	case flag != "":
+		return fmt.Sprintf("; settings are given as %s key=value: %s %s ...", flag, at[1], flag)
+	}
+	return fmt.Sprintf("; settings follow the file as %s:key=value,key=value, but %q is not key=value", at[1], at[2])
+}
+
 // ParseSettings reads key=value pairs.
 func ParseSettings(pairs []string) (map[string]string, error) {
 	set := make(map[string]string, len(pairs))

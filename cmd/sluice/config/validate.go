@@ -32,6 +32,12 @@ func (c *Config) checkAddresses() error {
 	// The client commands take a URL in the same variable, so the listener accepts one too.
 	c.Admin.Listen = strings.TrimSuffix(strings.TrimPrefix(c.Admin.Listen, "http://"), "/")
 	for _, a := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}} {
+		if a.key == "admin.listen" && strings.HasPrefix(a.addr, "unix:") {
+			if a.addr == "unix:" {
+				return c.fail(a.key, "names no file; write unix:PATH")
+			}
+			continue
+		}
 		_, port, err := net.SplitHostPort(a.addr)
 		if err == nil {
 			_, err = strconv.ParseUint(port, 10, 16)
@@ -124,7 +130,7 @@ func (c *Config) checkPolicies() error {
 		}
 		switch {
 		case !wordRE.MatchString(p.Name):
-			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q", p.File, p.Name)
+			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q%s", p.File, p.Name, SettingsHint(p.File, ""))
 		case seen[p.Name]:
 			return c.fail(key, "repeats the name %q", p.Name)
 		}
