@@ -87,8 +87,14 @@ func refusal(status int) bool {
 
 // write also logs the entry: a log that is shipped elsewhere outlives this machine.
 func (s *Server) write(e *audit.Entry) {
+	if e.Who == whoAnonymous && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden) {
+		ok := false
+		if ok, e.Skipped = s.flood.pass(e.Time); !ok {
+			return
+		}
+	}
 	s.log.Info("audit", "request", e.Request, "who", e.Who, "remote", e.Remote, "method", e.Method, "path", e.Path,
-		"policy", e.Policy, "digest", e.Digest, "why", e.Why, "status", e.Status, "code", e.Code)
+		"policy", e.Policy, "digest", e.Digest, "why", e.Why, "status", e.Status, "code", e.Code, "skipped", e.Skipped)
 	if s.o.Audit == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluice-dev/sluice/host/admin/audit"
 )
@@ -100,6 +102,30 @@ func TestAudit(t *testing.T) {
 	}
 	a.problem(400, "DELETE", "/v1/policies/p?why="+strings.Repeat("x", maxWhy+1), "", nil)
 	a.problem(400, "DELETE", "/v1/policies/p?why=%ff", "", nil)
+}
+
+// Who guesses tokens cannot push what others did out of the files, and is counted; who has one is always written down.
+func TestAuditUnderAFlood(t *testing.T) {
+	log := &entries{}
+	s := New(Options{Audit: log, Log: slog.New(slog.DiscardHandler)})
+	now := time.Now()
+	guess := func() { s.write(&audit.Entry{Time: now, Who: whoAnonymous, Status: 401}) }
+	for range 10 * floodBurst {
+		guess()
+	}
+	if n := len(log.all); n != floodBurst {
+		t.Errorf("%d of %d guesses are written down", n, 10*floodBurst)
+	}
+	s.write(&audit.Entry{Time: now, Who: whoToken, Status: 401})
+	s.write(&audit.Entry{Time: now, Who: whoAnonymous, Status: 200})
+	if n := len(log.all); n != floodBurst+2 {
+		t.Errorf("%d entries: a flood hides what others do", n)
+	}
+	now = now.Add(2 * time.Second)
+	guess()
+	if n := len(log.all); n != floodBurst+3 || log.all[n-1].Skipped != 9*floodBurst {
+		t.Errorf("after a pause: %d entries, the last %+v", n, log.all[n-1])
+	}
 }
 
 type fullDisk struct{}

@@ -37,6 +37,8 @@ type Server struct {
 	app *fiber.App
 	o   Options
 	log *slog.Logger
+
+	flood flood
 }
 
 // New builds the API. It serves nothing before Serve.

@@ -185,6 +185,18 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
+func TestSettingsHint(t *testing.T) {
+	for _, c := range []struct{ file, flag, want string }{
+		{"a.wasm", "", ""}, {"d/a.wasm", "--set", ""}, {"a:b", "", ""},
+		{"a.wasm:k", "", `; settings follow the file as a.wasm:key=value,key=value, but "k" is not key=value`},
+		{"d/a.wasm:k=v", "--set", "; settings are given as --set key=value: d/a.wasm --set ..."},
+	} {
+		if got := SettingsHint(c.file, c.flag); got != c.want {
+			t.Errorf("%q %q: %q, want %q", c.file, c.flag, got, c.want)
+		}
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(whole))
 	files, _ := filepath.Glob("testdata/bad/*.yaml")

@@ -27,11 +27,12 @@ type Entry struct {
 	Method  string    `json:"method"`
 	Path    string    `json:"path"`
 	Policy  string    `json:"policy,omitempty"`
-	Digest  string    `json:"digest,omitempty"` // of the module that was sent or came into force
-	Why     string    `json:"why,omitempty"`    // what the client gave as its reason
-	Status  int       `json:"status"`           // of the answer
-	Code    string    `json:"code,omitempty"`   // of the problem, when it was refused
-	Detail  string    `json:"detail,omitempty"` // likewise
+	Digest  string    `json:"digest,omitempty"`  // of the module that was sent or came into force
+	Why     string    `json:"why,omitempty"`     // what the client gave as its reason
+	Status  int       `json:"status"`            // of the answer
+	Code    string    `json:"code,omitempty"`    // of the problem, when it was refused
+	Detail  string    `json:"detail,omitempty"`  // likewise
+	Skipped uint64    `json:"skipped,omitempty"` // refusals of nobody known that came too fast to be written down, before this one
 }
 
 // Options bound the files.
