@@ -73,7 +73,21 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	p.closers.push(rt.Close)
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log})
 	p.closers.push(p.policies.Close)
-	return p.policies.SetAll(ctx, chain)
+	return hinted(p.policies.SetAll(ctx, chain), chain, classNames(p.cfg))
+}
+
+// hinted adds to a refused configuration what may have been meant.
+func hinted(err error, chain []plugins.Policy, classes []string) error {
+	var refused *plugins.RefusedError
+	if !errors.As(err, &refused) || refused.Stage != plugins.StageConfigure {
+		return err
+	}
+	for _, policy := range chain {
+		if policy.Name == refused.Name {
+			return fmt.Errorf("%w%s", err, config.ClassHint(policy.Config, classes))
+		}
+	}
+	return err
 }
 
 // newRuntime runs policies. Compiled code is kept in the cache folder, for this user alone: whoever can write there can

@@ -139,7 +139,7 @@ func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, erro
 	s := &side{log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn})), policies: policies}
 	_, done, err := s.load(ctx)
 	if err != nil {
-		return replay.Side{}, usageError{err}
+		return replay.Side{}, usageError{hinted(err, policies, replay.DefaultClasses())}
 	}
 	done()
 	return replay.Side{Name: sideName(texts, specs), New: func() (abi.Decider, func(), error) { return s.load(ctx) }, Who: s.who}, nil

@@ -106,7 +106,8 @@ func (l *listeners) serve(p *parts) (err error) {
 	})
 	o := admin.Options{
 		Token: l.token, Policies: p.policies, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
-		Status: func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
+		SettingsHint: func(set map[string]string) string { return config.ClassHint(set, classNames(p.cfg)) },
+		Status:       func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
 	}
 	if p.audit != nil {
 		o.Audit = p.audit

@@ -129,7 +129,7 @@ func (s *Server) pushPolicy(c *fiber.Ctx) error {
 	digest := sha256.Sum256(wasm)
 	entryOf(c).Digest = hex.EncodeToString(digest[:])
 	if err := s.o.Policies.Push(c.UserContext(), name, wasm, set); err != nil {
-		return policyProblem(err)
+		return s.policyProblem(err, set)
 	}
 	return s.answerPolicy(c, name)
 }
@@ -140,7 +140,7 @@ func (s *Server) rollbackPolicy(c *fiber.Ctx) error {
 		return err
 	}
 	if err := s.o.Policies.Rollback(c.UserContext(), name); err != nil {
-		return policyProblem(err)
+		return s.policyProblem(err, nil)
 	}
 	return s.answerPolicy(c, name)
 }
@@ -151,7 +151,7 @@ func (s *Server) removePolicy(c *fiber.Ctx) error {
 		return err
 	}
 	if err := s.o.Policies.Remove(c.UserContext(), name); err != nil {
-		return policyProblem(err)
+		return s.policyProblem(err, nil)
 	}
 	return c.SendStatus(http.StatusNoContent)
 }
@@ -167,13 +167,17 @@ func (s *Server) answerPolicy(c *fiber.Ctx, name string) error {
 	return c.JSON(Policy{PolicyInfo: plugins.PolicyInfo{Name: name, State: StateRemoved}})
 }
 
-// policyProblem sorts the policy host's errors into what the client did wrong and what it did not.
-func policyProblem(err error) error {
+// policyProblem sorts the policy host's errors into what the client did wrong and what it did not. set is what
+// it sent.
+func (s *Server) policyProblem(err error, set map[string]string) error {
 	var refused *plugins.RefusedError
 	switch {
 	case errors.As(err, &refused):
 		p := problem(http.StatusUnprocessableEntity, CodePolicyRefused, refused.Error())
 		p.Stage, p.Digest = string(refused.Stage), refused.Digest
+		if refused.Stage == plugins.StageConfigure && s.o.SettingsHint != nil {
+			p.Detail += s.o.SettingsHint(set)
+		}
 		return p
 	case errors.Is(err, plugins.ErrUnknown):
 		return problem(http.StatusNotFound, CodeUnknownPolicy, err.Error())

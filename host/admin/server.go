@@ -28,8 +28,10 @@ type Options struct {
 	Status   func(context.Context) (Status, error) // called with Policies left empty
 	Wall     func(hostNS int64) time.Time          // turns the policy host's clock into time of day; nil shows none
 	Metrics  http.Handler
-	Audit    Auditor      // nil = the log alone
-	Log      *slog.Logger // nil = slog.Default
+	Audit    Auditor // nil = the log alone
+	// SettingsHint says what may have been meant by settings that a policy refuses, to stand behind its message; nil = nothing.
+	SettingsHint func(map[string]string) string
+	Log          *slog.Logger // nil = slog.Default
 }
 
 // Server is the API. Its methods may be called from any goroutine.

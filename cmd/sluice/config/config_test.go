@@ -197,6 +197,19 @@ func TestSettingsHint(t *testing.T) {
 	}
 }
 
+func TestClassHint(t *testing.T) {
+	classes := []string{"interactive", "batch", "2"}
+	for key, want := range map[string]string{
+		"max_age.batch":   "; class batch is number 1 here: max_age.1",
+		"age.interactive": "; class interactive is number 0 here: age.0",
+		"max_age.1":       "", "max_age.2": "", "max_age.other": "", "batch": "", "max_agebatch": "",
+	} {
+		if got := ClassHint(map[string]string{key: "2s"}, classes); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(whole))
 	files, _ := filepath.Glob("testdata/bad/*.yaml")

@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,6 +48,20 @@ func SettingsHint(file, flag string) string {
 		return fmt.Sprintf("; settings are given as %s key=value: %s %s ...", flag, at[1], flag)
 	}
 	return fmt.Sprintf("; settings follow the file as %s:key=value,key=value, but %q is not key=value", at[1], at[2])
+}
+
+// ClassHint says of settings that name a class, as max_age.batch does, which number it has there: policies know classes by
+// their numbers. "" when there are none.
+func ClassHint(set map[string]string, classes []string) string {
+	var hints []string
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		for i, class := range classes {
+			if base, ok := strings.CutSuffix(key, "."+class); ok && class != strconv.Itoa(i) {
+				hints = append(hints, fmt.Sprintf("; class %s is number %d here: %s.%d", class, i, base, i))
+			}
+		}
+	}
+	return strings.Join(hints, "")
 }
 
 // ParseSettings reads key=value pairs.
