@@ -76,18 +76,30 @@ func newSocketClient(addr, path string) *client {
 	return c
 }
 
+// call is one request to the admin API.
+type call struct {
+	method, path string
+	query        url.Values
+	kind         string // media type of the body
+	body         []byte
+	header       http.Header // more of it; nil for none
+}
+
 // do sends one request. An answer that is not a success is returned as an error. The caller closes the body.
-func (c *client) do(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
-	target := c.base + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
+func (c *client) do(ctx context.Context, r call) (*http.Response, error) {
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, fmt.Errorf("build request: %w", err)
 	}
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", "application/wasm")
+	if r.header != nil {
+		req.Header = r.header
+	}
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
@@ -103,13 +115,17 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 	return resp, nil
 }
 
-// get decodes the JSON of one request.
-func (c *client) json(ctx context.Context, method, path string, query url.Values, body []byte, into any) error {
-	resp, err := c.do(ctx, method, path, query, body)
+// json decodes the answer of one request.
+func (c *client) json(ctx context.Context, r call, into any) error {
+	resp, err := c.do(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+	return c.decode(resp, into)
+}
+
+func (c *client) decode(resp *http.Response, into any) error {
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
 		return fmt.Errorf("read the answer of %s: %w", c.name, err)
 	}
@@ -136,7 +152,8 @@ func (c *client) refused(resp *http.Response) error {
 		return fmt.Errorf("%s answered %s: it does not look like the admin API of Sluice", c.name, resp.Status)
 	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return usageError{p}
 	case http.StatusUnauthorized:
 		if c.token != "" {

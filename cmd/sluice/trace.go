@@ -158,7 +158,7 @@ func (c *client) scan(ctx context.Context, q admin.TraceQuery, fn func(*trace.Re
 	if q.Limit > 0 {
 		query.Set("limit", strconv.Itoa(q.Limit))
 	}
-	resp, err := c.do(ctx, http.MethodGet, "/v1/traces", query, nil)
+	resp, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/traces", query: query})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func startOn(t *testing.T, addr string, o Options) *api {
 	host := plugins.New(rt, plugins.Options{})
 	a := &api{t: t, token: o.Token, host: host, log: &logBuffer{}}
 	o.Log = slog.New(slog.NewTextHandler(a.log, nil))
-	o.Policies = host
+	o.Policies = &memory{host: host, rev: 1}
 	if o.Status == nil {
 		o.Status = func(context.Context) (Status, error) { return Status{Version: "test", State: "running"}, nil }
 	}
@@ -116,6 +116,9 @@ func (a *api) do(method, path, body string, edit func(*http.Request)) (int, http
 	}
 	if method == http.MethodPut {
 		req.Header.Set("Content-Type", "application/wasm")
+		if strings.HasPrefix(body, "{") {
+			req.Header.Set("Content-Type", "application/json")
+		}
 	}
 	if a.token != "" {
 		req.Header.Set("Authorization", "Bearer "+a.token)

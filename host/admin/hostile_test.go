@@ -16,7 +16,7 @@ func TestWrongMethod(t *testing.T) {
 	a := start(t, Options{})
 	for _, c := range []struct{ method, path, allow string }{
 		{"POST", "/v1/policies", "GET, HEAD"},
-		{"PATCH", "/v1/policies/x", "PUT, DELETE"},
+		{"PATCH", "/v1/policies/x", "GET, HEAD, PUT, DELETE"},
 		{"GET", "/v1/policies/x/rollback", "POST"},
 		{"OPTIONS", "/v1/status", "GET, HEAD"},
 		{"DELETE", "/healthz", "GET, HEAD"},

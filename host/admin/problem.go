@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // Problem is an error as RFC 9457 has it. Type is "about:blank": Status says what kind of error it is, and Code which of
@@ -16,9 +17,14 @@ type Problem struct {
 	Status   int    `json:"status"`
 	Code     Code   `json:"code"`
 	Detail   string `json:"detail,omitempty"`
-	Instance string `json:"instance"`         // urn:uuid: and the request's id, which the audit log has too
-	Stage    string `json:"stage,omitempty"`  // of a refused policy: where its preparation ended
-	Digest   string `json:"digest,omitempty"` // of a refused policy
+	Instance string `json:"instance"` // urn:uuid: and the request's id, which the audit log has too
+
+	Revision uint64 `json:"revision,omitempty"` // of CodeStale: that of the policies
+	IfMatch  uint64 `json:"if_match,omitempty"` // of CodeStale: that of the request
+
+	Stage  string          `json:"stage,omitempty"`  // of a refused policy: where its preparation ended
+	Digest string          `json:"digest,omitempty"` // of a refused policy
+	Report *plugins.Report `json:"report,omitempty"` // of a refused policy: what was found until then
 }
 
 // Code names one kind of error for programs. A code keeps its meaning for ever; codes may be added.
@@ -32,10 +38,16 @@ const (
 	CodeBadQuery         Code = "bad_query"
 	CodeBadBody          Code = "bad_body"
 	CodeUnauthorized     Code = "unauthorized"
-	CodeForbidden        Code = "forbidden"
 	CodeForeignPage      Code = "foreign_page"
 	CodeUnknownRoute     Code = "unknown_route"
 	CodeUnknownPolicy    Code = "unknown_policy"
+	CodeNoShadow         Code = "no_shadow"
+	CodeUnknownModule    Code = "unknown_module"
+	CodeStale            Code = "revision_mismatch"
+	CodeSignature        Code = "signature_refused"
+	CodePinned           Code = "policy_pinned"
+	CodeUnrecorded       Code = "unrecorded"
+	CodeStoreFull        Code = "store_full"
 	CodeMethodNotAllowed Code = "method_not_allowed"
 	CodeTooLarge         Code = "too_large"
 	CodeMediaType        Code = "unsupported_media_type"

@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 	"github.com/sluice-dev/sluice/host/admin/audit"
+	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
 // Auditor keeps the entries. Its methods may be called from any goroutine.
@@ -24,9 +25,6 @@ const (
 	whoToken     = "token"
 	whoAnonymous = "anonymous"
 )
-
-// maxWhy bounds the reason that a client gives, in bytes.
-const maxWhy = 500
 
 type entryKey struct{}
 
@@ -103,11 +101,10 @@ func (s *Server) write(e *audit.Entry) {
 	}
 }
 
-// readWhy puts why=... of a change into its audit entry.
-func readWhy(c *fiber.Ctx) error {
-	why := c.Query("why")
-	if len(why) > maxWhy || !utf8.ValidString(why) {
-		return problem(http.StatusBadRequest, CodeBadQuery, fmt.Sprintf("why is UTF-8 of at most %d bytes", maxWhy))
+// readWhy puts the reason of a change into its audit entry.
+func readWhy(c *fiber.Ctx, why string) error {
+	if len(why) > registry.MaxWhy || !utf8.ValidString(why) {
+		return problem(http.StatusBadRequest, CodeBadRequest, fmt.Sprintf("why is UTF-8 of at most %d bytes", registry.MaxWhy))
 	}
 	entryOf(c).Why = strings.Clone(why)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/host/admin/audit"
+	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
 // entries collects what is written down.
@@ -100,14 +101,14 @@ func TestAudit(t *testing.T) {
 	if e := log.take(t); e == nil || e.Status != 403 || e.Code != string(CodeForeignPage) {
 		t.Errorf("a foreign page: %+v", e)
 	}
-	a.problem(400, "DELETE", "/v1/policies/p?why="+strings.Repeat("x", maxWhy+1), "", nil)
+	a.problem(400, "DELETE", "/v1/policies/p?why="+strings.Repeat("x", registry.MaxWhy+1), "", nil)
 	a.problem(400, "DELETE", "/v1/policies/p?why=%ff", "", nil)
 }
 
 // Who guesses tokens cannot push what others did out of the files, and is counted; who has one is always written down.
 func TestAuditUnderAFlood(t *testing.T) {
 	log := &entries{}
-	s := New(Options{Audit: log, Log: slog.New(slog.DiscardHandler)})
+	s := New(Options{Policies: &memory{}, Audit: log, Log: slog.New(slog.DiscardHandler)})
 	now := time.Now()
 	guess := func() { s.write(&audit.Entry{Time: now, Who: whoAnonymous, Status: 401}) }
 	for range 10 * floodBurst {

@@ -91,10 +91,7 @@ func (s *Server) routes() {
 	s.app.Use(s.guardBrowser, s.authorize)
 	s.app.Get("/openapi.json", sendOpenAPI)
 	s.app.Get("/v1/status", s.status)
-	s.app.Get("/v1/policies", s.listPolicies)
-	s.app.Put("/v1/policies/:name", s.pushPolicy)
-	s.app.Post("/v1/policies/:name/rollback", s.rollbackPolicy)
-	s.app.Delete("/v1/policies/:name", s.removePolicy)
+	s.policyRoutes()
 	if s.o.Traces != nil {
 		s.app.Get("/v1/traces", s.streamTraces)
 	}
