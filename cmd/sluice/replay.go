@@ -178,8 +178,17 @@ func (s *side) load(ctx context.Context) (abi.Decider, func(), error) {
 	}
 	s.host = host
 	set, _, _ := host.Swap(0)
-	return set, done, nil
+	return swapped{set, host}, done, nil
 }
+
+// swapped is the first set of a host, which is asked for the next ones.
+type swapped struct {
+	abi.Decider
+	host *plugins.Host
+}
+
+// Swap implements replay.Swapper.
+func (s swapped) Swap(now int64) (abi.Decider, uint32, bool) { return s.host.Swap(now) }
 
 func (s *side) who(id abi.PolicyID) trace.Decider { return decider(s.host, id) }
 

@@ -13,7 +13,7 @@ import (
 // Input is everything that a run depends on. It is not written to.
 type Input struct {
 	Records  []trace.Record // by arrival
-	Policies abi.Decider    // nil = native defaults; must be fresh, since policies keep state
+	Policies abi.Decider    // nil = native defaults; must be fresh, since policies keep state. See Swapper
 	Sim      sim.Profile
 	Sched    sched.Config // the zero value = DefaultSched(Sim)
 	Seed     uint64       // of everything that is drawn, State.RngSeed included
@@ -28,6 +28,12 @@ type Input struct {
 	Who func(abi.PolicyID) trace.Decider
 	// OnEnd gets the record of each request as it ends, if set.
 	OnEnd func(*trace.Record)
+}
+
+// Swapper is what Input.Policies may be besides: policies that change while they are asked, as a quarantine changes them.
+// Swap is called with the virtual time before each step, as the live engine does, and while none is in flight.
+type Swapper interface {
+	Swap(now int64) (d abi.Decider, epoch uint32, changed bool)
 }
 
 // DefaultClasses returns the class names by index of a server that configures none. Names that a trace adds come after.
