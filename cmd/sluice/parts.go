@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/host/trace/store"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
+	"github.com/sluice-dev/sluice/plugins/registry"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
 )
@@ -33,6 +35,7 @@ type parts struct {
 	device    gpu.Device
 	tokenizer gpu.Tokenizer
 	policies  *plugins.Host
+	registry  *registry.Registry // what changes them
 	traces    *store.Store
 	audit     *audit.Log // nil = none
 	sched     sched.Config
@@ -46,9 +49,9 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env fu
 	p = &parts{cfg: cfg, log: log, started: time.Now()}
 	for _, open := range []func() error{
 		p.openDevice,
-		func() error { return p.openPolicies(ctx) },
 		func() error { return p.openTraces(env) },
 		p.openAudit,
+		func() error { return p.openPolicies(ctx) },
 		p.openEngine,
 	} {
 		if err = ctx.Err(); err == nil {
@@ -71,9 +74,44 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		return err
 	}
 	p.closers.push(rt.Close)
-	p.policies = plugins.New(rt, plugins.Options{Log: p.log})
-	p.closers.push(p.policies.Close)
-	return hinted(p.policies.SetAll(ctx, chain), chain, classNames(p.cfg))
+	keys, err := readKeys(p.cfg.Signing.Keys)
+	if err != nil {
+		return err
+	}
+	p.registry, err = registry.Open(registry.Options{
+		Dir: filepath.Join(p.cfg.Data, "policies"), Keys: keys, RequireSignature: p.cfg.Signing.Required, Log: p.log,
+	})
+	if err != nil {
+		return fmt.Errorf("open policy store: %w", err)
+	}
+	p.closers.push(p.registry.Close)
+	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
+	p.closers.push(p.policies.Close) // before the registry, which records its last events
+	started, err := p.registry.Start(ctx, p.policies, chain, p.cfg.SafeMode)
+	if err != nil {
+		return hinted(err, chain, classNames(p.cfg))
+	}
+	for _, w := range started.Warnings {
+		p.log.Warn("policies", "warning", w)
+	}
+	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode)
+	return nil
+}
+
+// readKeys reads the public keys whose signatures count.
+func readKeys(files []string) (keys []ed25519.PublicKey, err error) {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read public key: %w", err)
+		}
+		key, err := registry.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // hinted adds to a refused configuration what may have been meant.

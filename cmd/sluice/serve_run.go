@@ -105,7 +105,7 @@ func (l *listeners) serve(p *parts) (err error) {
 		Classes: classNames(p.cfg), Metrics: p.metrics, BodyLimit: p.cfg.Limits.BodyBytes, Log: p.log,
 	})
 	o := admin.Options{
-		Token: l.token, Policies: p.policies, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
+		Token: l.token, Policies: p.registry, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
 		SettingsHint: func(set map[string]string) string { return config.ClassHint(set, classNames(p.cfg)) },
 		Status:       func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
 	}

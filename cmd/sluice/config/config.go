@@ -28,6 +28,8 @@ type Config struct {
 	Admin    Admin    `yaml:"admin"`
 	Data     string   `yaml:"data"` // folder of the stored traces
 	Policies []Policy `yaml:"policies"`
+	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
+	Signing  Signing  `yaml:"signing"`
 	Classes  []Class  `yaml:"classes"` // the first is the default class
 	Limits   Limits   `yaml:"limits"`
 	Compute  Compute  `yaml:"compute"`
@@ -49,6 +51,12 @@ type Policy struct {
 	Name string            `yaml:"name"` // "" = the file's name without .wasm
 	File string            `yaml:"file"`
 	Set  map[string]string `yaml:"set"`
+}
+
+// Signing is whose modules are taken.
+type Signing struct {
+	Keys     []string `yaml:"keys"`     // files of the public keys whose signatures count; none = signatures are not looked at
+	Required bool     `yaml:"required"` // of every module that does not come from the configuration
 }
 
 // Class is one class of requests with its objectives. 0 means the default objective.

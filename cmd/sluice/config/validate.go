@@ -15,7 +15,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkSigning} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -64,6 +64,13 @@ func (c *Config) checkWords() error {
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
 		return c.fail("log.level", "must be one of debug, info, warn, error, but is %q", c.Log.Level)
+	}
+	return nil
+}
+
+func (c *Config) checkSigning() error {
+	if c.Signing.Required && len(c.Signing.Keys) == 0 {
+		return c.fail("signing.required", "needs signing.keys: without a key no signature counts")
 	}
 	return nil
 }
