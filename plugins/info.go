@@ -27,9 +27,9 @@ type PolicyInfo struct {
 	// PreviousConfig are the settings of what a rollback would activate.
 	PreviousConfig map[string]string `json:"previous_config,omitempty"`
 	State          State             `json:"state"`
-	Fallen      *PolicyInfo       `json:"fallen,omitempty"`        // the quarantined version in whose place this one decides again
-	NextProbe   int64             `json:"next_probe_ns,omitempty"` // when a quarantined policy is tried again, on the host's clock; 0 = never
-	Shadow      *ShadowInfo       `json:"shadow,omitempty"`        // the candidate beside it
+	Fallen         *PolicyInfo       `json:"fallen,omitempty"`        // the quarantined version in whose place this one decides again
+	NextProbe      int64             `json:"next_probe_ns,omitempty"` // when a quarantined policy is tried again, on the host's clock; 0 = never
+	Shadow         *ShadowInfo       `json:"shadow,omitempty"`        // the candidate beside it
 
 	Calls    []HookInfo       `json:"calls"` // one for each of Hooks
 	Replaced uint64           `json:"instances_replaced"`

@@ -21,6 +21,7 @@ type Options struct {
 
 	Log     *slog.Logger     // what is not the caller's to know; nil discards it
 	Now     func() time.Time // nil = time.Now
+	Poll    time.Duration    // how often Watch looks; 0 = 1 s
 	OnAudit func(Entry)      // hears of every entry once it is durable, in order; it must return soon and not call the Registry
 }
 

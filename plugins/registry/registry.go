@@ -2,103 +2,150 @@ package registry
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/store"
 )
 
+// disk is a store.Store or a store.Memory.
+type disk interface {
+	Put(wasm []byte) (digest string, err error)
+	Get(digest string) ([]byte, error)
+	Commit(m *store.Manifest, e Entry) (Entry, error)
+	Manifest() (*store.Manifest, bool)
+	Kept() []*store.Manifest
+	Revision() uint64
+	History(limit int, before uint64) ([]Entry, error)
+	Warnings() []string
+	FellBack() bool
+	Close() error
+}
+
 // Registry changes the policies of a host and records it. Its methods may be called from any goroutine.
-type Registry struct{}
+type Registry struct {
+	opt  Options
+	disk disk
+	host atomic.Pointer[plugins.Host] // nil before Start
 
-var errUnfinished = errors.New("not built yet")
+	revision atomic.Uint64 // with what could not be recorded yet
 
-// Open opens or makes the store. The registry changes nothing before Start.
-func Open(opt Options) (*Registry, error) { return nil, errUnfinished }
+	changing chan struct{} // held by whoever changes something; guards what follows
+	set      *store.Manifest
+	safe     bool              // what a restart is to begin with; the host may be in safe mode for this run alone
+	watched  map[string]string // what was taken from a watched folder, by policy name
+	unsaved  []Entry           // done, and not recorded yet
 
-// OnEvent is for plugins.Options.OnEvent: what the host does to policies by itself is recorded as who "sluice".
-func (r *Registry) OnEvent(e plugins.Event) {}
+	mu         sync.Mutex        // guards what follows
+	signatures map[string]string // of modules, by digest
 
-// Start puts the last good set of the store, else the configured policies into force: see the package comment. The host
-// must have no policies yet, and no loop that calls Swap. safe starts in safe mode, for this run, until SafeMode ends it.
-// An error means that configured policies were refused, or that the store cannot be written.
-func (r *Registry) Start(ctx context.Context, host *plugins.Host, configured []plugins.Policy, safe bool) (Started, error) {
-	return Started{}, errUnfinished
+	events  chan plugins.Event
+	missed  atomic.Uint64 // events
+	stop    chan struct{}
+	closing sync.Once
+	tasks   sync.WaitGroup
 }
 
-// Close writes what has not been recorded yet and closes the store. The host goes on. Close the host first: its last events
-// are then recorded.
-func (r *Registry) Close() error { return errUnfinished }
-
-// Push puts a module into force, in the place of the one of the same name or at the end of the chain. It returns when the
-// policy decides and that is durable; when it cannot be made durable, it is undone.
-func (r *Registry) Push(ctx context.Context, req Request) (Result, error) {
-	return Result{}, errUnfinished
+// Open opens or makes the store. store.ErrLocked and store.ErrNewer are for errors.Is. The registry changes nothing before
+// Start.
+func Open(opt Options) (*Registry, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Poll <= 0 {
+		opt.Poll = time.Second
+	}
+	if opt.RequireSignature && len(opt.Keys) == 0 {
+		return nil, errors.New("open policy registry: signatures are required, and there is no key to check them with")
+	}
+	for _, k := range opt.Keys {
+		if len(k) != ed25519.PublicKeySize {
+			return nil, fmt.Errorf("open policy registry: a key has %d bytes, and an ed25519 key has %d", len(k), ed25519.PublicKeySize)
+		}
+	}
+	r := &Registry{
+		opt: opt, disk: store.NewMemory(), changing: make(chan struct{}, 1), set: &store.Manifest{}, watched: map[string]string{},
+		signatures: map[string]string{}, events: make(chan plugins.Event, 256), stop: make(chan struct{}),
+	}
+	if opt.Dir != "" {
+		s, err := store.Open(opt.Dir, store.Options{Log: opt.Log})
+		if err != nil {
+			return nil, err
+		}
+		r.disk = s
+	}
+	r.revision.Store(r.disk.Revision())
+	r.tasks.Go(r.listen)
+	return r, nil
 }
 
-// Check does all of a Push but the push: nothing changes and nothing is recorded. A module that is refused has a report too,
-// in the *plugins.RefusedError.
-func (r *Registry) Check(ctx context.Context, req Request) (plugins.Report, error) {
-	return plugins.Report{}, errUnfinished
+// Close writes what has not been recorded yet and closes the store. Close it before the host, which goes on.
+func (r *Registry) Close() error {
+	var err error
+	r.closing.Do(func() {
+		close(r.stop)
+		r.tasks.Wait()
+		r.changing <- struct{}{} // for good: whoever comes sees stop
+		if len(r.unsaved) > 0 {
+			_, err = r.flush(r.projected())
+		}
+		err = errors.Join(err, r.disk.Close())
+	})
+	return err
 }
 
-// Shadow puts a module beside the policy of its name, where it is asked and not obeyed. A restart forgets it.
-func (r *Registry) Shadow(ctx context.Context, req Request) (Result, error) {
-	return Result{}, errUnfinished
+// hold takes the one place for a change, or gives up with ctx or the registry.
+func (r *Registry) hold(ctx context.Context) error {
+	select { // a closed registry refuses even when the place is free
+	case <-r.stop:
+		return ErrClosed
+	default:
+	}
+	select {
+	case r.changing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("change policies: %w", context.Cause(ctx))
+	case <-r.stop:
+		return ErrClosed
+	}
 }
 
-// Promote puts a shadow into force.
-func (r *Registry) Promote(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
+func (r *Registry) release() { <-r.changing }
 
-// Unshadow takes a shadow away.
-func (r *Registry) Unshadow(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Rollback puts the version before the present one back into force, also across a restart. Where there is none, the policy
-// is removed and the native default decides. It stays done when it cannot be recorded: see ErrUnrecorded.
-func (r *Registry) Rollback(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Remove takes a policy out of the set, with its shadow. It stays done when it cannot be recorded: see ErrUnrecorded.
-func (r *Registry) Remove(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Disable keeps a policy in the set and has the native default decide in its place. It stays done when it cannot be
-// recorded: see ErrUnrecorded.
-func (r *Registry) Disable(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Enable lets a disabled policy decide again.
-func (r *Registry) Enable(ctx context.Context, name string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// Order puts the chain into an order. names are those of all policies in the set.
-func (r *Registry) Order(ctx context.Context, names []string, by By) (Result, error) {
-	return Result{}, errUnfinished
-}
-
-// SafeMode makes the native defaults decide at every hook, or ends that; it outlives a restart. Switching it on waits for no
-// other change, and stays done when it cannot be recorded: see ErrUnrecorded.
-func (r *Registry) SafeMode(ctx context.Context, on bool, by By) (Result, error) {
-	return Result{}, errUnfinished
+// started returns the host.
+func (r *Registry) started() (*plugins.Host, error) {
+	if h := r.host.Load(); h != nil {
+		return h, nil
+	}
+	return nil, ErrNotStarted
 }
 
 // Snapshot is what is in force now. It waits for nothing.
-func (r *Registry) Snapshot() Snapshot { return Snapshot{} }
+func (r *Registry) Snapshot() Snapshot {
+	s := Snapshot{Revision: r.revision.Load()} // first: the list may be newer, and a caller who goes by it is then told so
+	if h := r.host.Load(); h != nil {
+		s.SafeMode, s.Policies = h.Safe(), h.List()
+	}
+	return s
+}
 
 // History returns the newest entries whose Seq is below before, the newest first. before 0 = all, limit 0 = 100. Old entries
 // are dropped in time.
-func (r *Registry) History(limit int, before uint64) ([]Entry, error) { return nil, errUnfinished }
+func (r *Registry) History(limit int, before uint64) ([]Entry, error) {
+	if limit <= 0 {
+		limit = 100
+	}
+	return r.disk.History(limit, before)
+}
 
-// Watch does what a folder says until ctx ends: NAME.wasm is pushed, with the settings and the place in the chain of
-// NAME.json ({"config": {"max_age": "2s"}, "order": 10}) and the signature in NAME.wasm.sig where there are such files. It
-// looks every second, and acts on what it has found the same twice. A name whose file goes is removed. What is refused is
-// logged once and not tried again until it changes. The folder owns the names of its files: what others do to them lasts
-// until the file changes.
-func (r *Registry) Watch(ctx context.Context, dir string) error { return errUnfinished }
+func (r *Registry) now() time.Time { return r.opt.Now().UTC().Round(0) }
