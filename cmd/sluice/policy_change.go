@@ -39,7 +39,8 @@ func (f *changeFlags) call(method, route string) call {
 }
 
 // change sends a request that changes a policy and shows what became of it.
-func (f *changeFlags) change(ctx context.Context, t terminal, addr string, r call, verb string) error {
+// done is what was done, and gone what is said when the policy has left the chain with that.
+func (f *changeFlags) change(ctx context.Context, t terminal, addr string, r call, done, gone string) error {
 	c, err := newClient(t, addr)
 	if err != nil {
 		return err
@@ -56,10 +57,10 @@ func (f *changeFlags) change(ctx context.Context, t terminal, addr string, r cal
 		return err
 	}
 	if p.State == admin.StateRemoved {
-		_, err = fmt.Fprintf(t.out, "removed %s: the native default decides, revision %d\n", p.Name, p.Revision)
+		_, err = fmt.Fprintf(t.out, gone+", revision %d\n", p.Name, p.Revision)
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "%s %s@%s version %d (%s), revision %d\n", verb, p.Name, short(p.Digest), p.Version, strings.Join(p.Hooks, ","), p.Revision)
+	_, err = fmt.Fprintf(t.out, "%s %s@%s version %d (%s), revision %d\n", done, p.Name, short(p.Digest), p.Version, strings.Join(p.Hooks, ","), p.Revision)
 	return err
 }
 
@@ -87,7 +88,7 @@ func (c *client) change(ctx context.Context, r call) (*admin.Changed, error) {
 }
 
 // named is a command that changes one policy by its name.
-func named(t terminal, addr *string, use, short, method, action, verb string) *cobra.Command {
+func named(t terminal, addr *string, use, short, method, action, done, gone string) *cobra.Command {
 	f := &changeFlags{}
 	cmd := &cobra.Command{
 		Use:     use + " NAME",
@@ -95,33 +96,36 @@ func named(t terminal, addr *string, use, short, method, action, verb string) *c
 		Example: fmt.Sprintf("  sluice policy %s queue-age --why 'too strict'", use),
 		Args:    takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.change(cmd.Context(), t, *addr, f.call(method, policyPath(args[0], action)), verb)
+			return f.change(cmd.Context(), t, *addr, f.call(method, policyPath(args[0], action)), done, gone)
 		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
+// goneMeanwhile is said when somebody else removed the policy at the same time.
+const goneMeanwhile = "%s was changed, and is gone by now"
+
 func newPolicyRollback(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "rollback", "Put the version before the present one back in force", http.MethodPost, "rollback", "rolled back to")
+	return named(t, addr, "rollback", "Put the version before the present one back in force", http.MethodPost, "rollback", "rolled back to", "removed %s: it had no version before")
 }
 
 func newPolicyRemove(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "rm", "Take a policy out of the chain, with its shadow", http.MethodDelete, "", "removed")
+	return named(t, addr, "rm", "Take a policy out of the chain, with its shadow", http.MethodDelete, "", "removed", "removed %s")
 }
 
 func newPolicyDisable(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "disable", "Have the native default decide in a policy's place, and keep the policy", http.MethodPost, "disable", "disabled")
+	return named(t, addr, "disable", "Have the native default decide in a policy's place, and keep the policy", http.MethodPost, "disable", "disabled", goneMeanwhile)
 }
 
 func newPolicyEnable(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "enable", "Let a disabled policy decide again", http.MethodPost, "enable", "enabled")
+	return named(t, addr, "enable", "Let a disabled policy decide again", http.MethodPost, "enable", "enabled", goneMeanwhile)
 }
 
 func newPolicyPromote(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "promote", "Put a policy's shadow into force in its place", http.MethodPost, "promote", "promoted")
+	return named(t, addr, "promote", "Put a policy's shadow into force in its place", http.MethodPost, "promote", "promoted", goneMeanwhile)
 }
 
 func newPolicyDrop(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "drop", "Take a policy's shadow away", http.MethodDelete, "shadow", "dropped the shadow of")
+	return named(t, addr, "drop", "Take a policy's shadow away", http.MethodDelete, "shadow", "dropped the shadow of", "dropped the shadow of %s, which was all there was")
 }

@@ -97,7 +97,7 @@ two steps. A module that is refused changes nothing. --dry-run does all of it bu
 			if f.dryRun {
 				return f.try(cmd.Context(), t, *addr, r)
 			}
-			return f.change(cmd.Context(), t, *addr, r, "pushed")
+			return f.change(cmd.Context(), t, *addr, r, "pushed", goneMeanwhile)
 		},
 	}
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only report what the server's tests find")
