@@ -152,7 +152,7 @@ func (c *client) refused(resp *http.Response) error {
 		return fmt.Errorf("%s answered %s: it does not look like the admin API of Sluice", c.name, resp.Status)
 	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return usageError{p}
 	case http.StatusUnauthorized:

@@ -74,19 +74,19 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		return err
 	}
 	p.closers.push(rt.Close)
-	keys, err := readKeys(p.cfg.Signing.Keys)
+	keys, err := readKeys(p.cfg.PolicyKeys)
 	if err != nil {
 		return err
 	}
 	p.registry, err = registry.Open(registry.Options{
-		Dir: filepath.Join(p.cfg.Data, "policies"), Keys: keys, RequireSignature: p.cfg.Signing.Required, Log: p.log,
+		Dir: filepath.Join(p.cfg.Data, "policies"), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open policy store: %w", err)
 	}
-	p.closers.push(p.registry.Close)
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
-	p.closers.push(p.policies.Close) // before the registry, which records its last events
+	p.closers.push(p.policies.Close)
+	p.closers.push(p.registry.Close)
 	started, err := p.registry.Start(ctx, p.policies, chain, p.cfg.SafeMode)
 	if err != nil {
 		return hinted(err, chain, classNames(p.cfg))

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -30,7 +32,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep,
+			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until,
 		},
 	})
 }
@@ -47,6 +49,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if code != args[0] {
 		ts.Fatalf("exit code %s (%v), want %s", code, err, args[0])
+	}
+}
+
+// until PATTERN COMMAND...: repeats the command until its output matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

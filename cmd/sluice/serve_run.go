@@ -140,6 +140,9 @@ func (l *listeners) run(ctx context.Context, t terminal) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.api.Serve(l.servingLn) })
 	g.Go(func() error { return l.ops.Serve(l.adminLn) })
+	if dir := l.parts.cfg.PolicyFolder; dir != "" {
+		g.Go(func() error { return l.parts.registry.Watch(ctx, dir) })
+	}
 	g.Go(func() error {
 		<-ctx.Done()
 		drain, cancel := context.WithTimeout(context.Background(), time.Duration(l.parts.cfg.Limits.DrainTimeout))

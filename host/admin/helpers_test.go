@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/registry"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
@@ -71,10 +72,17 @@ func startOn(t *testing.T, addr string, o Options) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := plugins.New(rt, plugins.Options{})
+	reg, err := registry.Open(registry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := plugins.New(rt, plugins.Options{OnEvent: reg.OnEvent})
+	if _, err := reg.Start(context.Background(), host, nil, false); err != nil {
+		t.Fatal(err)
+	}
 	a := &api{t: t, token: o.Token, host: host, log: &logBuffer{}}
 	o.Log = slog.New(slog.NewTextHandler(a.log, nil))
-	o.Policies = &memory{host: host, rev: 1}
+	o.Policies = reg
 	if o.Status == nil {
 		o.Status = func(context.Context) (Status, error) { return Status{Version: "test", State: "running"}, nil }
 	}
@@ -99,6 +107,9 @@ func startOn(t *testing.T, addr string, o Options) *api {
 			t.Error(err)
 		}
 		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := reg.Close(); err != nil {
 			t.Error(err)
 		}
 		host.Close()

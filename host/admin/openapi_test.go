@@ -120,7 +120,7 @@ func TestDocumentIsOpenAPI31(t *testing.T) {
 
 // Every route is in the document, and everything in the document is a route.
 func TestDocumentAndRoutesAreTheSame(t *testing.T) {
-	s := New(Options{Policies: &memory{}, Traces: fill(t), Metrics: http.NotFoundHandler()})
+	s := New(Options{Policies: new(registry.Registry), Traces: fill(t), Metrics: http.NotFoundHandler()})
 	param := regexp.MustCompile(`:(\w+)`)
 	var routes, described []string
 	for _, r := range s.app.GetRoutes(true) {

@@ -108,7 +108,7 @@ func TestAudit(t *testing.T) {
 // Who guesses tokens cannot push what others did out of the files, and is counted; who has one is always written down.
 func TestAuditUnderAFlood(t *testing.T) {
 	log := &entries{}
-	s := New(Options{Policies: &memory{}, Audit: log, Log: slog.New(slog.DiscardHandler)})
+	s := New(Options{Policies: new(registry.Registry), Audit: log, Log: slog.New(slog.DiscardHandler)})
 	now := time.Now()
 	guess := func() { s.write(&audit.Entry{Time: now, Who: whoAnonymous, Status: 401}) }
 	for range 10 * floodBurst {

@@ -29,11 +29,16 @@ type Config struct {
 	Data     string   `yaml:"data"` // folder of the stored traces
 	Policies []Policy `yaml:"policies"`
 	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
-	Signing  Signing  `yaml:"signing"`
-	Classes  []Class  `yaml:"classes"` // the first is the default class
-	Limits   Limits   `yaml:"limits"`
-	Compute  Compute  `yaml:"compute"`
-	Log      Log      `yaml:"log"`
+
+	PolicyFolder     string              `yaml:"policy_folder"`     // whose modules are pushed as they come and change; "" = none
+	PolicyKeys       []string            `yaml:"policy_keys"`       // files of the public keys whose signatures count; none = signatures are not looked at
+	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies
+	PolicyPins       map[string][]string `yaml:"policy_pins"`       // by a policy's name, the only digests that are taken under it
+
+	Classes []Class `yaml:"classes"` // the first is the default class
+	Limits  Limits  `yaml:"limits"`
+	Compute Compute `yaml:"compute"`
+	Log     Log     `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
@@ -51,12 +56,6 @@ type Policy struct {
 	Name string            `yaml:"name"` // "" = the file's name without .wasm
 	File string            `yaml:"file"`
 	Set  map[string]string `yaml:"set"`
-}
-
-// Signing is whose modules are taken.
-type Signing struct {
-	Keys     []string `yaml:"keys"`     // files of the public keys whose signatures count; none = signatures are not looked at
-	Required bool     `yaml:"required"` // of every module that does not come from the configuration
 }
 
 // Class is one class of requests with its objectives. 0 means the default objective.

@@ -15,7 +15,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkSigning} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -68,9 +68,18 @@ func (c *Config) checkWords() error {
 	return nil
 }
 
-func (c *Config) checkSigning() error {
-	if c.Signing.Required && len(c.Signing.Keys) == 0 {
-		return c.fail("signing.required", "needs signing.keys: without a key no signature counts")
+var digestRE = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (c *Config) checkTrust() error {
+	if c.RequireSignature && len(c.PolicyKeys) == 0 {
+		return c.fail("require_signature", "needs policy_keys: without a key no signature counts")
+	}
+	for name, digests := range c.PolicyPins {
+		for _, d := range digests {
+			if !digestRE.MatchString(d) {
+				return c.fail("policy_pins."+name, "must hold digests of 64 hex digits, but holds %q", d)
+			}
+		}
 	}
 	return nil
 }
