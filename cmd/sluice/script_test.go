@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -29,7 +32,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer,
+			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until,
 		},
 	})
 }
@@ -48,6 +51,30 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %s (%v), want %s", code, err, args[0])
 	}
 }
+
+// until PATTERN COMMAND...: repeats the command until its output matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// keep VARIABLE KEY: sets a variable to the number that KEY has in the JSON that the last command printed.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	var all map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &all))
+	n, ok := all[args[1]].(float64)
+	if !ok {
+		ts.Fatalf("%s is %v", args[1], all[args[1]])
+	}
+	ts.Setenv(args[0], strconv.Itoa(int(n)))
+}
+
 func codeOf(err error) string {
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {

@@ -55,7 +55,7 @@ const (
 // withDefaults fills what is zero, and refuses what cannot work.
 func (in Input) withDefaults() (Input, error) {
 	if in.Sim.Cost == nil {
-		return in, errors.New("replay: no simulated device")
+		return in, errors.New("no simulated device")
 	}
 	if in.Sched.MaxSeqs == 0 {
 		in.Sched = DefaultSched(in.Sim)
@@ -72,11 +72,11 @@ func (in Input) withDefaults() (Input, error) {
 	}
 	switch {
 	case !(in.Speed >= minSpeed && in.Speed <= maxSpeed):
-		return in, fmt.Errorf("replay: speed %g is not within %g to %g", in.Speed, minSpeed, maxSpeed)
+		return in, fmt.Errorf("speed %g is not within %g to %g", in.Speed, minSpeed, maxSpeed)
 	case in.StepPercent < minPercent || in.StepPercent > maxPercent:
-		return in, fmt.Errorf("replay: step time of %d %% is not within %d to %d", in.StepPercent, minPercent, maxPercent)
+		return in, fmt.Errorf("step time of %d %% is not within %d to %d", in.StepPercent, minPercent, maxPercent)
 	case !(in.Acceptance >= 0 && in.Acceptance <= 1):
-		return in, fmt.Errorf("replay: acceptance %g is not within 0 to 1", in.Acceptance)
+		return in, fmt.Errorf("acceptance %g is not within 0 to 1", in.Acceptance)
 	}
 	return in, nil
 }

@@ -28,10 +28,17 @@ type Config struct {
 	Admin    Admin    `yaml:"admin"`
 	Data     string   `yaml:"data"` // folder of the stored traces
 	Policies []Policy `yaml:"policies"`
-	Classes  []Class  `yaml:"classes"` // the first is the default class
-	Limits   Limits   `yaml:"limits"`
-	Compute  Compute  `yaml:"compute"`
-	Log      Log      `yaml:"log"`
+	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
+
+	PolicyFolder     string              `yaml:"policy_folder"`     // whose modules are pushed as they come and change; "" = none
+	PolicyKeys       []string            `yaml:"policy_keys"`       // files of the public keys whose signatures count; none = signatures are not looked at
+	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies
+	PolicyPins       map[string][]string `yaml:"policy_pins"`       // by a policy's name, the only digests that are taken under it
+
+	Classes []Class `yaml:"classes"` // the first is the default class
+	Limits  Limits  `yaml:"limits"`
+	Compute Compute `yaml:"compute"`
+	Log     Log     `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
@@ -39,8 +46,9 @@ type Config struct {
 
 // Admin is the second listener.
 type Admin struct {
-	Listen    string `yaml:"listen"`
+	Listen    string `yaml:"listen"`     // host:port, or unix:path
 	TokenFile string `yaml:"token_file"` // the token's file; SLUICE_ADMIN_TOKEN holds the token itself
+	Audit     string `yaml:"audit"`      // file of what was changed; "" = audit.jsonl in the data folder, "off" = none
 }
 
 // Policy is one policy to load at start, in the order of the chain.
