@@ -74,12 +74,17 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		return err
 	}
 	p.closers.push(rt.Close)
+	if dir := p.cfg.PolicyFolder; dir != "" {
+		if _, err := os.ReadDir(dir); err != nil {
+			return fmt.Errorf("policy_folder: %w", err)
+		}
+	}
 	keys, err := readKeys(p.cfg.PolicyKeys)
 	if err != nil {
 		return err
 	}
 	p.registry, err = registry.Open(registry.Options{
-		Dir: filepath.Join(p.cfg.Data, "policies"), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
+		Dir: policyStore(p.cfg), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open policy store: %w", err)
@@ -96,6 +101,17 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	}
 	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode)
 	return nil
+}
+
+// policyStore is where policies are kept; "" = nowhere.
+func policyStore(cfg *config.Config) string {
+	switch cfg.PolicyStore {
+	case "off":
+		return ""
+	case "":
+		return filepath.Join(cfg.Data, "policies")
+	}
+	return cfg.PolicyStore
 }
 
 // readKeys reads the public keys whose signatures count.

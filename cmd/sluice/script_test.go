@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -32,7 +33,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until,
+			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,
 		},
 	})
 }
@@ -73,6 +74,17 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is %v", args[1], all[args[1]])
 	}
 	ts.Setenv(args[0], strconv.Itoa(int(n)))
+}
+
+// damage FOLDER: cuts the newest file of a folder in half, by its name.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	entries, err := os.ReadDir(dir)
+	ts.Check(err)
+	path := filepath.Join(dir, entries[len(entries)-1].Name())
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()/2))
 }
 
 func codeOf(err error) string {

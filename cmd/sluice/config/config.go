@@ -5,7 +5,7 @@
 //
 // A value on the command line wins over the environment, the environment over the file, the file over the default. Every
 // key of the file has an environment variable: SLUICE_ and the key in upper case, sections joined by "_" (limits.max_seqs
-// is SLUICE_LIMITS_MAX_SEQS). SLUICE_ADMIN stands for admin.listen. policies and classes have none.
+// is SLUICE_LIMITS_MAX_SEQS). SLUICE_ADMIN stands for admin.listen. Lists have none, and policy_pins has none.
 //
 //	cfg, err := config.Load("sluice.yaml", os.LookupEnv, map[string]string{"listen": "127.0.0.1:0"})
 //	if err != nil {
@@ -30,6 +30,7 @@ type Config struct {
 	Policies []Policy `yaml:"policies"`
 	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
 
+	PolicyStore      string              `yaml:"policy_store"`      // folder of the policies' modules and history; "" = policies in the data folder, "off" = in memory
 	PolicyFolder     string              `yaml:"policy_folder"`     // whose modules are pushed as they come and change; "" = none
 	PolicyKeys       []string            `yaml:"policy_keys"`       // files of the public keys whose signatures count; none = signatures are not looked at
 	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -74,8 +75,11 @@ func (c *Config) checkTrust() error {
 	if c.RequireSignature && len(c.PolicyKeys) == 0 {
 		return c.fail("require_signature", "needs policy_keys: without a key no signature counts")
 	}
-	for name, digests := range c.PolicyPins {
-		for _, d := range digests {
+	for _, name := range slices.Sorted(maps.Keys(c.PolicyPins)) {
+		if !wordRE.MatchString(name) {
+			return c.fail("policy_pins", "has the name %q, which no policy can have", name)
+		}
+		for _, d := range c.PolicyPins[name] {
 			if !digestRE.MatchString(d) {
 				return c.fail("policy_pins."+name, "must hold digests of 64 hex digits, but holds %q", d)
 			}
