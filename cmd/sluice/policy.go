@@ -72,7 +72,7 @@ func policyRow(p *admin.Policy, now time.Time) []string {
 		shadow = short(p.Shadow.Digest)
 	}
 	return []string{
-		p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(p.Hooks, ","), moment(p.Since), ago(p.Since, now),
+		p.Name, short(p.Digest), strconv.Itoa(p.Version), string(p.State), strings.Join(deciding(p.Hooks), ","), moment(p.Since), ago(p.Since, now),
 		strconv.FormatUint(calls, 10), strconv.FormatUint(fallbacks, 10), short(p.Previous), shadow,
 	}
 }

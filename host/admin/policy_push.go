@@ -69,6 +69,7 @@ func (s *Server) pushPolicy(c *fiber.Ctx) error {
 	case "":
 		return s.put(c, req, s.o.Policies.Push)
 	case "1", "true":
+		entryOf(c).DryRun = true
 		report, err := s.o.Policies.Check(c.UserContext(), req)
 		if err != nil {
 			return s.policyProblem(err, req.Config)

@@ -59,6 +59,7 @@ func TestAudit(t *testing.T) {
 			audit.Entry{Who: "token", Policy: "p", Why: "queue is long", Status: 200}},
 		{"refused push", "PUT", "/v1/policies/p", "junk", "secret",
 			audit.Entry{Who: "token", Policy: "p", Status: 422, Code: "policy_refused"}},
+		{"dry run", "PUT", "/v1/policies/p?dry_run=1", wasm, "secret", audit.Entry{Who: "token", Policy: "p", DryRun: true, Status: 200}},
 		{"bad name", "PUT", "/v1/policies/native", "x", "secret", audit.Entry{Who: "token", Status: 400, Code: "bad_policy_name"}},
 		{"rollback of nothing", "POST", "/v1/policies/q/rollback?why=oops", "", "secret",
 			audit.Entry{Who: "token", Policy: "q", Why: "oops", Status: 404, Code: "unknown_policy"}},

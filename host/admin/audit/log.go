@@ -28,6 +28,7 @@ type Entry struct {
 	Path    string    `json:"path"`
 	Policy  string    `json:"policy,omitempty"`
 	Digest  string    `json:"digest,omitempty"`  // of the module that was sent or came into force
+	DryRun  bool      `json:"dry_run,omitempty"` // nothing was to be changed
 	Why     string    `json:"why,omitempty"`     // what the client gave as its reason
 	Status  int       `json:"status"`            // of the answer
 	Code    string    `json:"code,omitempty"`    // of the problem, when it was refused
