@@ -36,7 +36,11 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	if first {
 		v.report.started(g)
 	}
-	if stage, err = g.load(); err != nil {
+	stage, err = g.load()
+	if first && g.lay.hooks != 0 {
+		v.report.described(&g.lay)
+	}
+	if err != nil {
 		inst.Close()
 		return nil, stage, err
 	}
@@ -55,9 +59,6 @@ func (g *guest) load() (Stage, error) {
 		return StageDescriptor, err
 	}
 	g.lay = lay
-	if g.v.report.Hooks == nil { // all instances say the same
-		g.v.report.described(&g.lay)
-	}
 	state := min(lay.state.Len, abi.StateSize)
 	copy(g.size[:], abi.Bytes(&state))
 	g.known = min(state, abi.StateBytes(lay.reads))

@@ -43,6 +43,13 @@ func (h *Host) SafeMode(ctx context.Context, on bool) error {
 // Safe reports whether the native defaults decide at every hook.
 func (h *Host) Safe() bool { return h.safe.Load() }
 
+// takeSwitch puts a waiting switch into force, if there is one.
+func (h *Host) takeSwitch(now int64) {
+	if s := h.switching.Swap(nil); s != nil {
+		h.switchSafe(s, now)
+	}
+}
+
 // switchSafe puts a switch into force. The caller is the loop, or holds the gate while there is none.
 func (h *Host) switchSafe(s *safeSwitch, now int64) {
 	if h.safe.Swap(s.on) != s.on {

@@ -22,8 +22,8 @@ func (h *Host) Swap(now int64) (set abi.Decider, epoch uint32, changed bool) {
 	if c := h.staged.Load(); c != nil {
 		h.take(c, now)
 	}
-	if s := h.switching.Swap(nil); s != nil {
-		h.switchSafe(s, now)
+	if h.switching.Load() != nil {
+		h.takeSwitch(now)
 	}
 	if at := h.nextProbe.Load(); at <= now && h.nextProbe.CompareAndSwap(at, never) {
 		if h.opt.Inline {
@@ -49,9 +49,7 @@ func (h *Host) Detach() {
 	if c := h.staged.Load(); c != nil {
 		h.take(c, h.now)
 	}
-	if s := h.switching.Swap(nil); s != nil {
-		h.switchSafe(s, h.now)
-	}
+	h.takeSwitch(h.now)
 }
 
 // take activates a staged change unless it was withdrawn meanwhile.

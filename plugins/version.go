@@ -60,7 +60,7 @@ func newVersion(p Policy, b Budget, faultLimit int) (*version, error) {
 		seed:   binary.LittleEndian.Uint64(sum[:]),
 		recent: window{at: make([]int64, faultLimit)},
 	}
-	v.report.Digest = v.digest
+	v.report = Report{Digest: v.digest, Hooks: []string{}, Reads: []string{}, Imports: []string{}, Tests: []Tested{}}
 	if v.config == nil {
 		v.config = map[string]string{}
 	}
