@@ -30,7 +30,7 @@ func family(calls [][]int, table ...int) []byte {
 	for _, f := range table {
 		slots = append(slots, u32(uint32(f)))
 	}
-	n := byte(len(table))
+	n := len(table)
 	return module(
 		section(secType, funcType(types(), types())),
 		rawSection(secFunction, vec(splitBytes(decls)...)),
@@ -38,7 +38,7 @@ func family(calls [][]int, table ...int) []byte {
 		section(secExport, cat(name("go"), 0, 0)),
 		section(secElement, cat(0, opI32Const, 0, opEnd, vec(slots...))),
 		section(secCode, bodies...),
-		rawSection(secCustom, name("name"), byte(functionNamesID), appendSized(nil, vec(names...))),
+		rawSection(secCustom, name("name"), functionNamesID, appendSized(nil, vec(names...))),
 	)
 }
 
