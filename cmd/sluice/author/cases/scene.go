@@ -27,7 +27,8 @@ func newScene(n *notation.Node) *scene {
 	return &scene{hook: n.Get("hook"), state: n.Get("state"), row: n.Get("row"), next: Idle()}
 }
 
-// Ask reads a question alone: a document with the keys hook, state, rows and events.
+// Ask reads a question alone: a document with the keys hook, state, rows and events. hook, unless it is 0, counts more than
+// the document's.
 func Ask(n *notation.Node, hook abi.Hook) (*sandbox.Question, error) {
 	if err := n.Want(notation.Map, "the file"); err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (sc *scene) step(n *notation.Node) (*Step, error) {
 	return s, nil
 }
 
-// question reads what is asked. The hook is that of the document; hook only where the document has none.
+// question reads what is asked. A hook that is given counts more than the document's.
 func (sc *scene) question(n *notation.Node, hook abi.Hook) (*sandbox.Question, error) {
 	q := &sandbox.Question{Hook: hook, State: sc.next}
 	named := n.Get("hook")
@@ -64,12 +65,13 @@ func (sc *scene) question(n *notation.Node, hook abi.Hook) (*sandbox.Question, e
 	}
 	var err error
 	switch {
-	case named != nil:
+	case hook != 0:
+	case named == nil:
+		return nil, n.Errorf("there is no hook: name one of %v", sandbox.Names())
+	default:
 		if q.Hook, err = hookOf(named); err != nil {
 			return nil, err
 		}
-	case hook == 0:
-		return nil, n.Errorf("there is no hook: name one of %v", sandbox.Names())
 	}
 	for _, doc := range []*notation.Node{sc.state, n.Get("state")} {
 		if doc == nil || doc.Kind == notation.Null {

@@ -119,6 +119,18 @@ func (p *Policy) Fuel(h abi.Hook) uint64 {
 	return 0
 }
 
+// Faults is how many calls have failed.
+func (p *Policy) Faults() (n uint64) {
+	for _, info := range p.host.List() {
+		for _, c := range info.Calls {
+			for _, count := range c.Fallbacks {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
 // put puts the question to the set.
 func (a *Answer) put(set abi.Decider, q *Question) {
 	st, rows := &q.State, q.Rows
