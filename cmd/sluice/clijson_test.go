@@ -8,6 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/bench"
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases"
+	"github.com/sluice-dev/sluice/cmd/sluice/author/check"
+	"github.com/sluice-dev/sluice/cmd/sluice/author/module"
+	"github.com/sluice-dev/sluice/cmd/sluice/author/project"
 	"github.com/sluice-dev/sluice/host/admin"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/store"
@@ -32,6 +37,9 @@ func TestJSONIsDocumented(t *testing.T) {
 		"List": {admin.PolicyList{}}, "Policy": {admin.Policy{}, plugins.HookInfo{}}, "Report": {plugins.Report{}, plugins.Tested{}},
 		"Comparison": {admin.Shadow{}, admin.Difference{}}, "History": {admin.History{}, store.Entry{}, store.Left{}},
 		"Safe mode": {admin.SafeMode{}}, "Keys": {keyPair{}}, "Signature": {signed{}}, "Version": {build{}},
+		"Check": {check.Result{}, check.Hook{}}, "Built": {project.Built{}, buildReport{}}, "Cases": {caseReport{}, cases.Failure{}},
+		"Bench":  {bench.Figure{}},
+		"Module": {module.Info{}, module.Producer{}, module.Symbol{}, module.Section{}, module.Function{}, module.Recursion{}, module.Cycle{}},
 	} {
 		for _, v := range types {
 			for _, name := range fieldsOf(reflect.TypeOf(v)) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,10 @@ func TestMain(m *testing.M) {
 
 // The scripts run the real command in processes of their own: what it prints where, and how it exits.
 func TestScripts(t *testing.T) {
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -29,6 +34,9 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("REPO", dir+"/../..")
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+			e.Setenv("GOPROXY", "off") // a new policy builds without any network
+			e.Setenv("ONLY_SLUICE", filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Values[servedKey] = map[string]*served{}
 			return nil
 		},

@@ -82,12 +82,14 @@ func (f *body) branching(r *reader, at int, op byte) {
 		f.slow += slowCall
 		if i := r.index(len(f.d.functions), "function"); !r.failed() {
 			f.count(len(f.d.types[f.d.functions[i]].results))
+			f.d.about.call(r.function, i)
 		}
 	case immCallIndirect:
 		f.slow += slowCall
 		i := r.index(len(f.d.types), "type")
 		if r.index(f.d.tables, "table"); !r.failed() {
 			f.count(len(f.d.types[i].results))
+			f.d.about.callIndirect(r.function, i)
 		}
 	}
 }
@@ -112,7 +114,7 @@ func (f *body) other(r *reader, at int, op byte) {
 	case immTable:
 		r.index(f.d.tables, "table")
 	case immFunction:
-		r.index(len(f.d.functions), "function")
+		f.d.reference(r)
 	case immRefNull:
 		r.referenceType()
 	case immSelect:
