@@ -63,16 +63,16 @@ func TestMain(m *testing.M) {
 // start serves o, completed with a policy host and a status, on a free port.
 func start(t *testing.T, o Options) *api {
 	t.Helper()
-	return startOn(t, "127.0.0.1:0", o)
+	return startOn(t, "127.0.0.1:0", registry.Options{}, o)
 }
 
-func startOn(t *testing.T, addr string, o Options) *api {
+func startOn(t *testing.T, addr string, trust registry.Options, o Options) *api {
 	t.Helper()
 	rt, err := wazero.New(wazero.Options{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg, err := registry.Open(registry.Options{})
+	reg, err := registry.Open(trust)
 	if err != nil {
 		t.Fatal(err)
 	}

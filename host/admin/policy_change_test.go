@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
 // ifAt sends If-Match.
@@ -162,9 +164,53 @@ func TestHistory(t *testing.T) {
 }
 
 // A module that the server has need not be sent again.
-func TestPushByDigestOfAModuleThatIsNotThere(t *testing.T) {
+func TestPushByDigest(t *testing.T) {
 	a := start(t, Options{})
-	if p := a.problem(404, "PUT", "/v1/policies/p?digest="+strings.Repeat("0", 64), "", nil); p.Code != CodeUnknownModule {
+	none := strings.Repeat("0", 64)
+	if p := a.problem(404, "PUT", "/v1/policies/p?digest="+none, "", nil); p.Code != CodeUnknownModule {
 		t.Errorf("%+v", p)
+	}
+	var first, second Changed
+	wasm := module(t)
+	a.json("PUT", "/v1/policies/p", wasm, &first)
+	a.json("PUT", "/v1/policies/q?digest="+first.Digest, "", &second)
+	if second.Digest != first.Digest || second.Name != "q" {
+		t.Errorf("%+v", second)
+	}
+	a.problem(400, "PUT", "/v1/policies/p?digest="+none, wasm, nil)
+}
+
+// What the operator trusts decides, and who sends something else is told so and written down.
+func TestSignaturesAndPins(t *testing.T) {
+	wasm := module(t)
+	pub, key, err := registry.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &entries{}
+	a := startOn(t, "127.0.0.1:0", registry.Options{
+		Keys: []ed25519.PublicKey{pub}, RequireSignature: true, Pins: map[string][]string{"pinned": {strings.Repeat("0", 64)}},
+	}, Options{Audit: log})
+	signed := func(r *http.Request) {
+		r.Header.Set(SignatureHeader, strings.TrimSpace(string(registry.Sign(key, []byte(wasm)))))
+	}
+	if p := a.problem(403, "PUT", "/v1/policies/p", wasm, nil); p.Code != CodeSignature {
+		t.Errorf("%+v", p)
+	}
+	if e := log.take(t); e == nil || e.Code != string(CodeSignature) || len(e.Digest) != 64 {
+		t.Errorf("written down: %+v", e)
+	}
+	if p := a.problem(403, "PUT", "/v1/policies/p", wasm+"\x00", signed); p.Code != CodeSignature {
+		t.Errorf("another module's signature: %+v", p)
+	}
+	if p := a.problem(403, "PUT", "/v1/policies/pinned", wasm, signed); p.Code != CodePinned {
+		t.Errorf("%+v", p)
+	}
+	if code, _, body := a.do("PUT", "/v1/policies/p", wasm, signed); code != 200 {
+		t.Errorf("signed: %d %s", code, body)
+	}
+	var h History
+	if a.json("GET", "/v1/policies/history?limit=1", "", &h); h.Entries[0].SignedBy != registry.KeyID(pub) {
+		t.Errorf("%+v", h.Entries[0])
 	}
 }

@@ -147,7 +147,7 @@ func TestAuditThatFails(t *testing.T) {
 func TestSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	log := &entries{}
-	a := startOn(t, "unix:"+path, Options{Token: "secret", Audit: log})
+	a := startOn(t, "unix:"+path, registry.Options{}, Options{Token: "secret", Audit: log})
 	a.token = ""
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: others can connect", info.Mode(), err)
