@@ -9,5 +9,6 @@ import "embed"
 // Files is a folder a language. Its folder template is a policy: names that end in .tmpl do so only here, gitignore stands
 // for .gitignore, and __NAME__ for the policy's name.
 //
-//go:embed go/*.go go/sluicetest/*.go go/template c/*.h c/template
+//go:embed go/*.go go/sluicetest/*.go go/template
+//go:embed c/*.h c/template
 var Files embed.FS

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/policies"
 	"github.com/sluice-dev/sluice/policies/wasmtest"
@@ -62,6 +63,7 @@ func TestExamplesDecideTheSame(t *testing.T) {
 				t.Errorf("%d bytes, more than %d", len(wasm), maxModule)
 			}
 			conformance.Compare(t, m.Name, m.Wasm, wasm)
+			casestest.Shipped(t, m.Name, wasm)
 			testDescriptor(t, wasm, m.Wasm)
 		})
 	}
