@@ -42,6 +42,7 @@ func (d *decoder) codeSection(r *reader) {
 			return
 		}
 		s.function = d.importedFuncs + i
+		d.about.body(s.function, s.remaining())
 		p = d.function(s, p)
 		if len(p) > 2*d.lim.MaxBytes {
 			s.fail(ErrLimit, s.pos, "more than %d bytes of code with the charges", 2*d.lim.MaxBytes)

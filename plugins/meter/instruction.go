@@ -73,11 +73,13 @@ func (f *body) branching(r *reader, at int, op byte) {
 	case immCall:
 		if i := r.index(len(f.d.functions), "function"); !r.failed() {
 			f.count(len(f.d.types[f.d.functions[i]].results))
+			f.d.about.call(r.function, i)
 		}
 	case immCallIndirect:
 		i := r.index(len(f.d.types), "type")
 		if r.index(f.d.tables, "table"); !r.failed() {
 			f.count(len(f.d.types[i].results))
+			f.d.about.callIndirect(r.function, i)
 		}
 	}
 }
@@ -102,7 +104,7 @@ func (f *body) other(r *reader, at int, op byte) {
 	case immTable:
 		r.index(f.d.tables, "table")
 	case immFunction:
-		r.index(len(f.d.functions), "function")
+		f.d.reference(r)
 	case immRefNull:
 		r.referenceType()
 	case immSelect:
