@@ -121,7 +121,11 @@ fn decode(text: &mut [u8]) -> Result<(usize, usize), (&'static str, usize)> {
             b'\\' => {
                 from += 1;
                 let r = escape(text, &mut from).ok_or(("a wrong escape ends", from))?;
-                to += r.encode_utf8(&mut text[to..]).len();
+                let mut utf8 = [0; 4];
+                for &c in r.encode_utf8(&mut utf8).as_bytes() {
+                    text[to] = c;
+                    to += 1;
+                }
             }
             _ => {
                 text[to] = c;

@@ -13,6 +13,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub fn parse(self, s: &str) -> Result<i64, &'static str> {
+        // Of bytes: what slices a &str brings the text of its panics into every module.
+        let s = s.as_bytes();
         match self {
             Kind::Int => int(s).ok_or("not a whole number"),
             Kind::Duration => duration(s).ok_or("not a duration: write it like 2s, 500ms or 1m30s"),
@@ -38,19 +40,19 @@ const UNITS: [(&str, i64); 6] = [
     ("ns", 1),
 ];
 
-fn int(s: &str) -> Option<i64> {
-    let (digits, sign) = match s.strip_prefix('-') {
-        Some(rest) => (rest, -1),
-        None => (s, 1),
+fn int(s: &[u8]) -> Option<i64> {
+    let (digits, sign) = match s {
+        [b'-', rest @ ..] => (rest, -1),
+        _ => (s, 1),
     };
     match leading_int(digits)? {
-        (x, "") => Some(x * sign),
+        (x, []) => Some(x * sign),
         _ => None,
     }
 }
 
-fn duration(mut s: &str) -> Option<i64> {
-    if s == "0" {
+fn duration(mut s: &[u8]) -> Option<i64> {
+    if s == b"0" {
         return Some(0);
     }
     if s.is_empty() {
@@ -60,34 +62,32 @@ fn duration(mut s: &str) -> Option<i64> {
     while !s.is_empty() {
         let (num, rest) = span(s, |c| c == b'.' || c.is_ascii_digit());
         let (unit, rest) = span(rest, |c| c.is_ascii_lowercase());
-        let (_, ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        let (_, ns) = UNITS.iter().find(|(name, _)| name.as_bytes() == unit)?;
         sum = sum.checked_add(scaled(num, *ns)?)?;
         s = rest;
     }
     Some(sum)
 }
 
-fn ratio(s: &str) -> Option<i64> {
-    match s.strip_suffix('%') {
-        Some(cents) => scaled(cents, ONE / 100),
-        None => scaled(s, ONE),
+fn ratio(s: &[u8]) -> Option<i64> {
+    match s {
+        [cents @ .., b'%'] => scaled(cents, ONE / 100),
+        _ => scaled(s, ONE),
     }
 }
 
 /// Reads a decimal such as 1.25 and returns it times `unit`, cut off below 1.
-fn scaled(s: &str, unit: i64) -> Option<i64> {
+fn scaled(s: &[u8], unit: i64) -> Option<i64> {
     let (whole, rest) = leading_int(s)?;
     let mut x = whole.checked_mul(unit)?;
-    if rest.is_empty() {
-        return Some(x);
-    }
-    let digits = rest.strip_prefix('.')?;
-    if digits.is_empty() {
-        return None;
-    }
+    let digits = match rest {
+        [] => return Some(x),
+        [b'.', digits @ ..] if !digits.is_empty() => digits,
+        _ => return None,
+    };
     // Each digit has a tenth of the unit's remaining part. What divides no further is dropped.
     let mut part = unit;
-    for c in digits.bytes() {
+    for &c in digits {
         if !c.is_ascii_digit() {
             return None;
         }
@@ -97,20 +97,20 @@ fn scaled(s: &str, unit: i64) -> Option<i64> {
     Some(x)
 }
 
-fn leading_int(s: &str) -> Option<(i64, &str)> {
+fn leading_int(s: &[u8]) -> Option<(i64, &[u8])> {
     let (digits, rest) = span(s, |c| c.is_ascii_digit());
     if digits.is_empty() {
         return None;
     }
     let mut x = 0i64;
-    for c in digits.bytes() {
+    for c in digits {
         x = x.checked_mul(10)?.checked_add(i64::from(c - b'0'))?;
     }
     Some((x, rest))
 }
 
-fn span(s: &str, within: fn(u8) -> bool) -> (&str, &str) {
-    s.split_at(s.bytes().position(|c| !within(c)).unwrap_or(s.len()))
+fn span(s: &[u8], within: fn(u8) -> bool) -> (&[u8], &[u8]) {
+    s.split_at(s.iter().position(|&c| !within(c)).unwrap_or(s.len()))
 }
 
 /// Uses the largest unit that leaves a whole number.

@@ -97,8 +97,8 @@ impl TenantTable {
         }
     }
 
-    /// All tenants in the table, in no order; a tenant keeps its place while it is in the table.
-    pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+    /// All tenants in the table, in no order, though a tenant keeps its place while it is there.
+    pub fn iter(&self) -> impl Iterator<Item = &Tenant> {
         self.slots[..self.used].iter().map(|s| &s.t)
     }
 
@@ -114,7 +114,7 @@ impl TenantTable {
 
     /// The sum of the weights of all tenants with something in flight, each at least 1 and at most 2^20.
     pub fn weights(&self) -> i64 {
-        self.tenants()
+        self.iter()
             .filter(|t| t.inflight > 0)
             .map(|t| clamp_weight(t.weight))
             .sum()

@@ -86,7 +86,7 @@ impl<P: Prioritize> Tester<P> {
     /// A ranking for each row; `None` when the policy leaves the order to the host.
     pub fn prioritize(&mut self, st: &State, rows: &[Row]) -> Option<Vec<Ranking>> {
         let mut out = std::vec![Ranking::ZERO; rows.len()];
-        calls::prioritize(&mut self.policy, st, rows, &mut out).then(|| out)
+        calls::prioritize(&mut self.policy, st, rows, &mut out).then_some(out)
     }
 }
 
@@ -101,7 +101,7 @@ impl<P: Speculate> Tester<P> {
     /// The plan and a k for each row; `None` when the policy leaves them to the host.
     pub fn speculate(&mut self, st: &State, rows: &[Row]) -> Option<(SpecPlan, Vec<i32>)> {
         let (mut plan, mut k) = (SpecPlan::ZERO, std::vec![0; rows.len()]);
-        calls::speculate(&mut self.policy, st, rows, &mut plan, &mut k).then(|| (plan, k))
+        calls::speculate(&mut self.policy, st, rows, &mut plan, &mut k).then_some((plan, k))
     }
 }
 
