@@ -97,7 +97,7 @@ func rustStruct(b *bytes.Buffer, s *Schema, st Struct) {
 
 // rustOptional writes the only two ways to an optional field.
 func rustOptional(b *bytes.Buffer, owner string, f *Field) {
-	fmt.Fprintf(b, "\n    /// %s\n    pub const fn %s(&self) -> Option<%s> {\n        if self.valid >> %d & 1 == 0 {\n            return None;\n        }\n        Some(self.%s)\n    }\n",
+	fmt.Fprintf(b, "\n    /// %s\n    pub const fn %s(&self) -> Option<%s> {\n        if self.valid & (1 << %d) == 0 {\n            return None;\n        }\n        Some(self.%s)\n    }\n",
 		sentence(f.Doc), f.Name, rustType(f), f.Bit, rustField(f))
 	fmt.Fprintf(b, "\n    /// The same with a value for [`%s::%s`], for tests.\n    pub const fn with_%s(mut self, x: %s) -> %s {\n        self.valid |= 1 << %d;\n        self.%s = x;\n        self\n    }\n",
 		owner, f.Name, f.Name, rustType(f), owner, f.Bit, rustField(f))

@@ -60,7 +60,8 @@ impl Prioritize for ClassPriority {
 impl ClassPriority {
     /// Ranks what does not run. If a row has a victim, it returns the row that goes first and the first one that has a victim.
     fn rank_queue(&self, rows: &[Row], out: &mut [Ranking], victims: &Victims) -> Option<(usize, usize)> {
-        let (mut head, mut claimant): (Option<(i64, usize)>, Option<(i64, usize)>) = (None, None);
+        let mut head: Option<(i64, usize)> = None;
+        let mut claimant: Option<(i64, usize)> = None;
         for (i, (row, rank)) in rows.iter().zip(out).enumerate() {
             if row.is(Phase::RUNNING) {
                 continue;

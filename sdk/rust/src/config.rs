@@ -8,6 +8,7 @@ use core::fmt::{self, Write};
 /// value that cannot be read gives the default and is remembered as a mistake, so that
 /// [`configure`](crate::Configure::configure) needs no error handling of its own.
 pub struct Config<'a> {
+    // What runs once a load is kept out of line below: in a module it is size that counts.
     entries: [Entry<'a>; MAX_KEYS],
     len: usize,
     pub(crate) known: Known,
@@ -17,6 +18,7 @@ pub struct Config<'a> {
 
 impl<'a> Config<'a> {
     /// Reads what the host writes: a JSON object whose values are strings. Its text is overwritten with the strings.
+    #[inline(never)]
     pub fn parse(json: &'a mut [u8]) -> Config<'a> {
         let mut c = Config {
             entries: [NO_ENTRY; MAX_KEYS],
@@ -74,6 +76,7 @@ impl<'a> Config<'a> {
     }
 
     /// Finds a key's value and marks it as used.
+    #[inline(never)]
     pub(crate) fn lookup(&mut self, key: Key) -> Option<&'a str> {
         let e = self.entries[..self.len]
             .iter_mut()
@@ -89,6 +92,7 @@ impl<'a> Config<'a> {
     }
 
     /// Remembers the keys that no getter has named.
+    #[inline(never)]
     fn unknown(&mut self) {
         for i in 0..self.len {
             if self.entries[i].used {
@@ -118,6 +122,7 @@ pub(crate) struct Known {
 const END: u8 = 0xff; // is in no string
 
 impl Known {
+    #[inline(never)]
     pub fn add(&mut self, key: Key) {
         let same = |n: &[u8]| n.strip_prefix(key.name.as_bytes()) == Some(key.class.as_bytes());
         if self.any && self.names.bytes().split(|&c| c == END).any(same) {
@@ -131,6 +136,7 @@ impl Known {
         self.names.text(key.class);
     }
 
+    #[inline(never)]
     fn list(&self, to: &mut Line) {
         if !self.any {
             to.text(": the policy has no settings");

@@ -74,11 +74,13 @@ impl<'a> Config<'a> {
         all
     }
 
+    #[inline(never)]
     fn named(&mut self, key: &str) -> Option<&'a str> {
         self.known.add(whole(key));
         self.lookup(whole(key))
     }
 
+    #[inline(never)]
     fn number(&mut self, key: &str, default: i64, within: RangeInclusive<i64>, kind: Kind) -> i64 {
         self.known.add(whole(key));
         self.read(whole(key), default, &within, kind)

@@ -94,6 +94,7 @@ impl<'a> Parser<'a> {
         there
     }
 
+    #[inline(never)]
     fn string(&mut self) -> Result<&'a str, &'static str> {
         if !self.take(b'"') {
             return Err("no string found");

@@ -683,7 +683,7 @@ impl State {
 
     /// Share of prompt tokens found in the prefix cache.
     pub const fn prefix_hit_ppm(&self) -> Option<u32> {
-        if self.valid >> 0 & 1 == 0 {
+        if self.valid & (1 << 0) == 0 {
             return None;
         }
         Some(self.raw_prefix_hit_ppm)
@@ -698,7 +698,7 @@ impl State {
 
     /// Mean step time over the window.
     pub const fn step_ns(&self) -> Option<i64> {
-        if self.valid >> 1 & 1 == 0 {
+        if self.valid & (1 << 1) == 0 {
             return None;
         }
         Some(self.raw_step_ns)
@@ -713,7 +713,7 @@ impl State {
 
     /// Median time of steps without prefill.
     pub const fn decode_step_p50_ns(&self) -> Option<i64> {
-        if self.valid >> 2 & 1 == 0 {
+        if self.valid & (1 << 2) == 0 {
             return None;
         }
         Some(self.raw_decode_step_p50_ns)
@@ -728,7 +728,7 @@ impl State {
 
     /// 99th percentile of steps without prefill.
     pub const fn decode_step_p99_ns(&self) -> Option<i64> {
-        if self.valid >> 3 & 1 == 0 {
+        if self.valid & (1 << 3) == 0 {
             return None;
         }
         Some(self.raw_decode_step_p99_ns)
@@ -743,7 +743,7 @@ impl State {
 
     /// Mean time of steps with prefill.
     pub const fn mixed_step_ns(&self) -> Option<i64> {
-        if self.valid >> 4 & 1 == 0 {
+        if self.valid & (1 << 4) == 0 {
             return None;
         }
         Some(self.raw_mixed_step_ns)
@@ -758,7 +758,7 @@ impl State {
 
     /// The shortest step in the window.
     pub const fn min_step_ns(&self) -> Option<i64> {
-        if self.valid >> 5 & 1 == 0 {
+        if self.valid & (1 << 5) == 0 {
             return None;
         }
         Some(self.raw_min_step_ns)
@@ -773,7 +773,7 @@ impl State {
 
     /// Prompt tokens computed a second.
     pub const fn prefill_tokens_per_s(&self) -> Option<u32> {
-        if self.valid >> 6 & 1 == 0 {
+        if self.valid & (1 << 6) == 0 {
             return None;
         }
         Some(self.raw_prefill_tokens_per_s)
@@ -788,7 +788,7 @@ impl State {
 
     /// Tokens emitted a second.
     pub const fn decode_tokens_per_s(&self) -> Option<u32> {
-        if self.valid >> 7 & 1 == 0 {
+        if self.valid & (1 << 7) == 0 {
             return None;
         }
         Some(self.raw_decode_tokens_per_s)
@@ -803,7 +803,7 @@ impl State {
 
     /// The shortest queue time of those scheduled in the window.
     pub const fn queue_delay_min_ns(&self) -> Option<i64> {
-        if self.valid >> 8 & 1 == 0 {
+        if self.valid & (1 << 8) == 0 {
             return None;
         }
         Some(self.raw_queue_delay_min_ns)
@@ -818,7 +818,7 @@ impl State {
 
     /// The mean queue time of those scheduled in the window.
     pub const fn queue_delay_ns(&self) -> Option<i64> {
-        if self.valid >> 9 & 1 == 0 {
+        if self.valid & (1 << 9) == 0 {
             return None;
         }
         Some(self.raw_queue_delay_ns)
@@ -833,7 +833,7 @@ impl State {
 
     /// 95th percentile of TTFT in the window.
     pub const fn ttft_p95_ns(&self) -> Option<i64> {
-        if self.valid >> 10 & 1 == 0 {
+        if self.valid & (1 << 10) == 0 {
             return None;
         }
         Some(self.raw_ttft_p95_ns)
@@ -848,7 +848,7 @@ impl State {
 
     /// Median time per output token in the window.
     pub const fn itl_p50_ns(&self) -> Option<i64> {
-        if self.valid >> 11 & 1 == 0 {
+        if self.valid & (1 << 11) == 0 {
             return None;
         }
         Some(self.raw_itl_p50_ns)
@@ -863,7 +863,7 @@ impl State {
 
     /// 95th percentile of the time per output token in the window.
     pub const fn itl_p95_ns(&self) -> Option<i64> {
-        if self.valid >> 12 & 1 == 0 {
+        if self.valid & (1 << 12) == 0 {
             return None;
         }
         Some(self.raw_itl_p95_ns)
@@ -878,7 +878,7 @@ impl State {
 
     /// What a newcomer would wait at the present drain rate.
     pub const fn estimated_wait_ns(&self) -> Option<i64> {
-        if self.valid >> 13 & 1 == 0 {
+        if self.valid & (1 << 13) == 0 {
             return None;
         }
         Some(self.raw_estimated_wait_ns)
@@ -893,7 +893,7 @@ impl State {
 
     /// Share of accepted drafts by position.
     pub const fn accept_ppm_by_position(&self) -> Option<[u32; 8]> {
-        if self.valid >> 14 & 1 == 0 {
+        if self.valid & (1 << 14) == 0 {
             return None;
         }
         Some(self.raw_accept_ppm_by_position)
@@ -908,7 +908,7 @@ impl State {
 
     /// Cost of drafting one token.
     pub const fn draft_ns_per_token(&self) -> Option<i64> {
-        if self.valid >> 15 & 1 == 0 {
+        if self.valid & (1 << 15) == 0 {
             return None;
         }
         Some(self.raw_draft_ns_per_token)
@@ -923,7 +923,7 @@ impl State {
 
     /// Measured step time by batch size (1 2 4 8 16 32 64 128) and k (0 to 15): index = 16*bucket + k; 0 = not measured.
     pub const fn step_cost_ns(&self) -> Option<[i64; 128]> {
-        if self.valid >> 16 & 1 == 0 {
+        if self.valid & (1 << 16) == 0 {
             return None;
         }
         Some(self.raw_step_cost_ns)
@@ -1136,7 +1136,7 @@ impl Row {
 
     /// Median output of the class's recent requests.
     pub const fn expected_output_p50(&self) -> Option<u32> {
-        if self.valid >> 0 & 1 == 0 {
+        if self.valid & (1 << 0) == 0 {
             return None;
         }
         Some(self.raw_expected_output_p50)
@@ -1151,7 +1151,7 @@ impl Row {
 
     /// 90th percentile of the same.
     pub const fn expected_output_p90(&self) -> Option<u32> {
-        if self.valid >> 1 & 1 == 0 {
+        if self.valid & (1 << 1) == 0 {
             return None;
         }
         Some(self.raw_expected_output_p90)
@@ -1166,7 +1166,7 @@ impl Row {
 
     /// Length of the n-gram that last matched.
     pub const fn ngram_hit_length(&self) -> Option<u32> {
-        if self.valid >> 2 & 1 == 0 {
+        if self.valid & (1 << 2) == 0 {
             return None;
         }
         Some(self.raw_ngram_hit_length)
@@ -1181,7 +1181,7 @@ impl Row {
 
     /// Share of its drafts that were accepted.
     pub const fn accept_ppm(&self) -> Option<u32> {
-        if self.valid >> 3 & 1 == 0 {
+        if self.valid & (1 << 3) == 0 {
             return None;
         }
         Some(self.raw_accept_ppm)
@@ -1196,7 +1196,7 @@ impl Row {
 
     /// An annotation that the client sent.
     pub const fn score(&self) -> Option<i64> {
-        if self.valid >> 4 & 1 == 0 {
+        if self.valid & (1 << 4) == 0 {
             return None;
         }
         Some(self.raw_score)
@@ -1211,7 +1211,7 @@ impl Row {
 
     /// When the first token is due.
     pub const fn ttft_deadline_ns(&self) -> Option<i64> {
-        if self.valid >> 5 & 1 == 0 {
+        if self.valid & (1 << 5) == 0 {
             return None;
         }
         Some(self.raw_ttft_deadline_ns)
@@ -1226,7 +1226,7 @@ impl Row {
 
     /// The time per output token that the client wants.
     pub const fn tpot_target_ns(&self) -> Option<i64> {
-        if self.valid >> 6 & 1 == 0 {
+        if self.valid & (1 << 6) == 0 {
             return None;
         }
         Some(self.raw_tpot_target_ns)
@@ -1241,7 +1241,7 @@ impl Row {
 
     /// When the whole answer is due.
     pub const fn e2e_deadline_ns(&self) -> Option<i64> {
-        if self.valid >> 7 & 1 == 0 {
+        if self.valid & (1 << 7) == 0 {
             return None;
         }
         Some(self.raw_e2e_deadline_ns)
@@ -1256,7 +1256,7 @@ impl Row {
 
     /// The longest that the client is willing to wait in the queue.
     pub const fn client_ttl_ns(&self) -> Option<i64> {
-        if self.valid >> 8 & 1 == 0 {
+        if self.valid & (1 << 8) == 0 {
             return None;
         }
         Some(self.raw_client_ttl_ns)
@@ -1271,7 +1271,7 @@ impl Row {
 
     /// When the first token was emitted.
     pub const fn first_token_ns(&self) -> Option<i64> {
-        if self.valid >> 9 & 1 == 0 {
+        if self.valid & (1 << 9) == 0 {
             return None;
         }
         Some(self.raw_first_token_ns)
@@ -1286,7 +1286,7 @@ impl Row {
 
     /// When the last token was emitted.
     pub const fn last_token_ns(&self) -> Option<i64> {
-        if self.valid >> 10 & 1 == 0 {
+        if self.valid & (1 << 10) == 0 {
             return None;
         }
         Some(self.raw_last_token_ns)
@@ -1301,7 +1301,7 @@ impl Row {
 
     /// Largest gap between two emissions so far.
     pub const fn max_gap_ns(&self) -> Option<i64> {
-        if self.valid >> 11 & 1 == 0 {
+        if self.valid & (1 << 11) == 0 {
             return None;
         }
         Some(self.raw_max_gap_ns)

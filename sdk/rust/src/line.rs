@@ -33,6 +33,7 @@ impl Line {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn raw(&mut self, text: &[u8]) {
         let n = text.len().min(ROOM - self.len);
         self.buf[self.len..self.len + n].copy_from_slice(&text[..n]);
@@ -43,6 +44,7 @@ impl Line {
         self.raw(s.as_bytes());
     }
 
+    #[inline(never)]
     pub(crate) fn quoted(&mut self, s: &str) {
         self.byte(b'"');
         for &c in s.as_bytes() {
@@ -54,6 +56,7 @@ impl Line {
         self.byte(b'"');
     }
 
+    #[inline(never)]
     pub(crate) fn number(&mut self, x: i64) {
         if x < 0 {
             self.byte(b'-');

@@ -11,12 +11,15 @@ impl Numbers<'_> {
     }
 }
 
+/// Takes a step's input and returns the answer.
+type Ask = Box<dyn FnMut(&mut Numbers) -> Vec<i64>>;
+
 fn bit(b: bool) -> i64 {
     i64::from(b)
 }
 
-/// Makes the helper that a line names, and returns what asks it: it takes a step's input from the line and returns the answer.
-fn helper(name: &str, p: &mut Numbers) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+/// Makes the helper that a line names.
+fn helper(name: &str, p: &mut Numbers) -> Ask {
     match name {
         "ewma" => ewma(Ewma::new(p.next() as u8)),
         "hysteresis" => hysteresis(Hysteresis::new(p.next(), p.next(), p.next())),
@@ -36,7 +39,7 @@ fn helper(name: &str, p: &mut Numbers) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64
     }
 }
 
-fn ewma(mut e: Ewma) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn ewma(mut e: Ewma) -> Ask {
     assert_eq!(e.value(), None);
     Box::new(move |s| {
         e.add(s.next());
@@ -44,7 +47,7 @@ fn ewma(mut e: Ewma) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
     })
 }
 
-fn hysteresis(mut h: Hysteresis) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn hysteresis(mut h: Hysteresis) -> Ask {
     Box::new(move |s| {
         let on = h.update(s.next(), s.next());
         assert_eq!(on, h.is_on());
@@ -52,7 +55,7 @@ fn hysteresis(mut h: Hysteresis) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
     })
 }
 
-fn window(mut w: Window) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn window(mut w: Window) -> Ask {
     Box::new(move |s| {
         let (now, op, x) = (s.next(), s.next(), s.next());
         match op {
@@ -64,7 +67,7 @@ fn window(mut w: Window) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
     })
 }
 
-fn bucket(mut b: TokenBucket) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn bucket(mut b: TokenBucket) -> Ask {
     Box::new(move |s| {
         let (now, op, n) = (s.next(), s.next(), s.next());
         let mut taken = Ok(());
@@ -77,7 +80,7 @@ fn bucket(mut b: TokenBucket) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
     })
 }
 
-fn pid(mut c: Pid) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn pid(mut c: Pid) -> Ask {
     Box::new(move |s| {
         let (op, x) = (s.next(), s.next());
         if op == 0 {
@@ -88,7 +91,7 @@ fn pid(mut c: Pid) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
     })
 }
 
-fn tenants(mut table: TenantTable) -> Box<dyn FnMut(&mut Numbers) -> Vec<i64>> {
+fn tenants(mut table: TenantTable) -> Ask {
     Box::new(move |s| {
         let (op, id, x) = (s.next(), s.next() as u64, s.next());
         match op {
