@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 
@@ -36,18 +37,24 @@ given a module it looks for cases beside it. --cases names others.`,
 			if !watch {
 				return r.once(cmd.Context())
 			}
-			again := func() {
-				if err := r.once(cmd.Context()); err != nil && cmd.Context().Err() == nil {
-					fmt.Fprintf(t.err, "sluice: %v\n", err)
-				}
-			}
-			return project.Watch(cmd.Context(), again, r.sources()...)
+			return r.watch(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&r.cases, "cases", "", "the file or folder of the cases (default cases, beside the module)")
 	cmd.Flags().BoolVar(&watch, "watch", false, "build and run again after every change, until interrupted")
 	jsonFlag(cmd, &r.json)
 	return cmd
+}
+
+// watch runs the cases again after every change, until an interrupt.
+func (r *casesRun) watch(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	return project.Watch(ctx, func() {
+		if err := r.once(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(r.t.err, "sluice: %v\n", err)
+		}
+	}, r.sources()...)
 }
 
 // casesRun is where the module and the cases are.

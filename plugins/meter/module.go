@@ -45,7 +45,7 @@ type decoder struct {
 	dataSegments    int
 	bodies          int
 	moduleLocals    int
-	flow            int // of the functions so far
+	work            int // of the functions so far
 
 	payload [secCount][]byte // what is written, by section id; nil when there is none
 	seen    [secCount]bool

@@ -36,6 +36,8 @@ func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int:
 		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.String:
 		return "text"
 	case reflect.Slice:

@@ -5,9 +5,13 @@
 //	}
 package spelling
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Nearest is the index of the known word that is nearest to word, in any case of its letters; -1 when none is near.
+// Nearest is the index of the known word that is nearest to word, in any case of its letters, else of the first that begins
+// with it; -1 when none is near.
 func Nearest(word string, known []string) int {
 	best, distance := -1, 2+min(len(word)/4, 3)
 	for i, k := range known {
@@ -15,7 +19,10 @@ func Nearest(word string, known []string) int {
 			best, distance = i, d
 		}
 	}
-	return best
+	if best >= 0 || len(word) < 3 {
+		return best
+	}
+	return slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, strings.ToLower(word)) })
 }
 
 // editDistance is the Levenshtein distance.

@@ -1,12 +1,15 @@
 package project
 
 import (
-	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/sdk"
 )
 
 // Language is a language that policies are written in.
@@ -40,23 +43,26 @@ var languages = []*Language{
 	},
 }
 
-// Names lists the names of the languages.
+// Names lists the languages that a policy can be begun in: those whose SDK is in this binary.
 func Names() []string {
 	var names []string
 	for _, l := range languages {
-		names = append(names, l.Name)
+		if _, err := fs.Stat(sdk.Files, l.template()); err == nil {
+			names = append(names, l.Name)
+		}
 	}
 	return names
 }
 
-// Find is the language of that name.
-func Find(name string) (*Language, error) {
-	for _, l := range languages {
-		if l.Name == name {
-			return l, nil
-		}
+func (l *Language) template() string { return path.Join(l.sdk, "template") }
+
+// find is the language of that name, among those of Names.
+func find(name string) (*Language, error) {
+	i := slices.IndexFunc(languages, func(l *Language) bool { return l.Name == name })
+	if i < 0 || !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("there is no SDK for the language %q: use %s", name, strings.Join(Names(), ", "))
 	}
-	return nil, fmt.Errorf("there is no SDK for the language %q: use %s", name, strings.Join(Names(), ", "))
+	return languages[i], nil
 }
 
 // Detect says which language the folder dir is in, by its files.
@@ -100,6 +106,3 @@ func checkName(name string) error {
 	}
 	return nil
 }
-
-// errNoSDK is a language whose SDK this binary was built without.
-var errNoSDK = errors.New("this sluice was built without that SDK")

@@ -19,7 +19,7 @@ const sdkDir = "sluice-sdk"
 // New makes a folder with a policy that builds, its tests and the SDK, and returns the paths of the files, those of the SDK
 // left out. dir must not exist, or be empty; "" is the policy's name. After an error nothing of it is left behind.
 func New(lang, name, dir string) (files []string, err error) {
-	l, err := Find(lang)
+	l, err := find(lang)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +65,7 @@ func clearOut(dir string, existed bool) error {
 }
 
 func (l *Language) write(name, dir string) (files []string, err error) {
-	template := path.Join(l.sdk, "template")
-	if _, err := fs.Stat(sdk.Files, template); err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Title, errNoSDK)
-	}
-	err = copyTree(template, func(string, fs.DirEntry) bool { return true }, func(file string, text []byte) error {
+	err = copyTree(l.template(), func(string, fs.DirEntry) bool { return true }, func(file string, text []byte) error {
 		file = placed(file)
 		files = append(files, filepath.Join(dir, file))
 		return writeFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(string(text), "__NAME__", name)))
@@ -98,14 +94,11 @@ func placed(file string) string {
 	return file
 }
 
-// notSDK are the folders of an SDK that a policy needs nothing of.
-var notSDK = []string{"template", "testdata", "tests", "test", "examples", "target", "node_modules", "build"}
+// notSDK are the parts of an SDK that a policy needs nothing of.
+var notSDK = []string{"template", "testdata", "tests", "test", "examples", "target", "node_modules", "build", "Makefile"}
 
 func partOfSDK(file string, d fs.DirEntry) bool {
-	if d.IsDir() {
-		return !slices.Contains(notSDK, d.Name())
-	}
-	return !strings.HasSuffix(file, "_test.go")
+	return !slices.Contains(notSDK, d.Name()) && !strings.HasSuffix(file, "_test.go")
 }
 
 // copyTree hands the files below root over, by their paths below it.
