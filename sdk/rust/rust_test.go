@@ -8,40 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/sluice-dev/sluice/policies"
-	"github.com/sluice-dev/sluice/sdk/conformance"
 )
 
-// cargo runs it in this folder, offline, and skips the test when there is no Rust for it.
-func cargo(t *testing.T, args ...string) {
-	t.Helper()
-	if _, err := exec.LookPath("cargo"); err != nil {
-		t.Skip("cargo is not installed: run make setup for the tests in Rust")
-	}
-	cmd := exec.Command("cargo", args...)
-	cmd.Env = append(os.Environ(), "CARGO_TARGET_DIR="+target(t), "RUSTFLAGS=-D warnings", "CARGO_TERM_COLOR=never")
-	out, err := cmd.CombinedOutput()
-	switch said := string(out); {
-	case err == nil:
-	case strings.Contains(said, "target may not be installed"):
-		t.Skip("Rust has no target wasm32-unknown-unknown here: run make setup for the tests in Rust")
-	case strings.Contains(said, "no such command") || strings.Contains(said, "no such subcommand") || strings.Contains(said, "is not installed"):
-		t.Skipf("cargo %s is not installed", args[0])
-	default:
-		t.Fatalf("cargo %s: %v\n%s", strings.Join(args, " "), err, said)
-	}
-}
-
-// target is where cargo builds: a folder that the tests of one run share.
-func target(t *testing.T) string {
-	t.Helper()
-	if targetDir == "" {
-		t.Fatal("TestMain made no folder")
-	}
-	return targetDir
-}
-
+// targetDir is where cargo builds: a folder that the tests of one run share.
 var targetDir string
 
 func TestMain(m *testing.M) {
@@ -55,26 +24,76 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func build(t *testing.T) {
+// cargo runs it in a folder, offline and with warnings as errors, and skips the test when there is no Rust for it.
+func cargo(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	cargo(t, "build", "--offline", "--release", "--target", "wasm32-unknown-unknown", "--examples")
+	if _, err := exec.LookPath("cargo"); err != nil {
+		t.Skip("cargo is not installed; make setup says what the tests in Rust need")
+	}
+	noteSources(t)
+	cmd := exec.Command("cargo", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CARGO_TARGET_DIR="+targetDir, "RUSTFLAGS=-D warnings", "RUSTDOCFLAGS=-D warnings", "CARGO_TERM_COLOR=never")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return
+	}
+	for _, missing := range []string{"target may not be installed", "no such command", "no such subcommand", "is not installed for the toolchain"} {
+		if strings.Contains(string(out), missing) {
+			t.Skipf("cargo %s: %s; make setup says what the tests in Rust need", args[0], missing)
+		}
+	}
+	t.Fatalf("cargo %s in %s: %v\n%s", strings.Join(args, " "), dir, err, out)
 }
 
-func module(t *testing.T, example string) []byte {
+// noteSources has `go test` note what cargo reads: files that it did not see the test open may change without its running the
+// test again.
+func noteSources(t *testing.T) {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join(target(t), "wasm32-unknown-unknown", "release", "examples", example+".wasm"))
-	if err != nil {
-		t.Fatal(err)
+	for _, pattern := range []string{"*.toml", "src/*", "examples/*", "tests/*", "../vectors/*", "template/*", "template/*/*", "testdata/*/*", "testdata/*/*/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
+				if _, err := os.ReadFile(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
-	return wasm
 }
 
-// The policies that ship decide the same when they are written in Rust.
-func TestExamplesDecideAsThePoliciesThatShip(t *testing.T) {
-	build(t)
-	for _, m := range policies.Shipped() {
-		t.Run(m.Name, func(t *testing.T) {
-			conformance.Compare(t, m.Name, m.Wasm, module(t, strings.ReplaceAll(m.Name, "-", "_")))
-		})
+// modules builds the examples of a crate for the sandbox, and returns what reads one of them.
+func modules(t *testing.T, dir string, more ...string) func(*testing.T, string) []byte {
+	t.Helper()
+	cargo(t, dir, append([]string{"build", "--offline", "--release", "--target", "wasm32-unknown-unknown", "--examples"}, more...)...)
+	return func(t *testing.T, example string) []byte {
+		t.Helper()
+		wasm, err := os.ReadFile(filepath.Join(targetDir, "wasm32-unknown-unknown", "release", "examples", example+".wasm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wasm
 	}
+}
+
+// The SDK's own tests, natively: the vectors that all SDKs share, and what its documentation shows.
+func TestNative(t *testing.T) {
+	cargo(t, ".", "test", "--offline", "--quiet")
+}
+
+func TestFormatted(t *testing.T) {
+	cargo(t, ".", "fmt", "--check")
+	cargo(t, guests, "fmt", "--check")
+}
+
+func TestLinted(t *testing.T) {
+	cargo(t, ".", "clippy", "--offline", "--quiet", "--all-targets")
+	cargo(t, guests, "clippy", "--offline", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--examples", "--features", "alloc")
+}
+
+func TestDocumented(t *testing.T) {
+	cargo(t, ".", "doc", "--offline", "--quiet", "--no-deps")
 }
