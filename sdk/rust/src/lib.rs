@@ -104,6 +104,10 @@ mod units;
 mod verdict;
 mod window;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use config::Config;
 pub use ewma::Ewma;
 pub use host::{log, metric, Level};

@@ -32,6 +32,7 @@ var languages = []*Language{
 	{
 		Name: "rust", Title: "Rust", sdk: "rust", marks: []string{"Cargo.toml"}, tool: "cargo",
 		install: "install Rust from https://rustup.rs, then run rustup target add wasm32-unknown-unknown", build: rustBuild,
+		tidy: rustManifest,
 	},
 	{
 		Name: "as", Title: "AssemblyScript", sdk: "assemblyscript", marks: []string{"assembly/*.ts"}, tool: "npm",
