@@ -82,7 +82,8 @@ func TestLibrariesAreLeftOut(t *testing.T) {
 	}{
 		{"Go", "runtime.gopanic", true}, {"Go", "internal_runtime_maps.mapKeyError2", true}, {"Go", "main._policy_.Admit", false},
 		{"Go", "github.com_sluice-dev_sluice_sdk_go.callAdmit", false}, {"Go", "", true},
-		{"Rust", "_ZN4core3fmt9Formatter3pad", true}, {"Rust", "mine::decide", false}, {"Rust", "alloc::vec::push", true},
+		{"Rust", "_ZN4core3fmt9Formatter3pad", true}, {"Rust", "mine::decide", false}, {"Rust", "_RNvXs1i_NtCsgXGp5Oqx2Ny_4core3fmtReNtB6_7Display3fmtB8_", true},
+		{"Rust", "_RNvCs7_4mine6decide", false}, {"Rust", "alloc::vec::push", true},
 		{"AssemblyScript", "~lib/rt/itcms/__visit", true}, {"AssemblyScript", "assembly/index/admit", false},
 		{"C", "decide", false}, {"", "", false},
 	} {

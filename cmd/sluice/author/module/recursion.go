@@ -68,7 +68,7 @@ func nameOf(d *meter.Description, f uint32) string {
 	return fmt.Sprintf("function %d", f)
 }
 
-var rustLibraries = []string{"core::", "alloc::", "std::", "_ZN4core", "_ZN5alloc", "_ZN3std", "dlmalloc", "compiler_builtins", "__rust", "rust_"}
+var rustLibraries = []string{"core::", "alloc::", "std::", "_ZN4core", "_ZN5alloc", "_ZN3std", "_4core", "_5alloc", "_3std", "dlmalloc", "compiler_builtins", "__rust", "rust_"}
 
 // library reports whether a function is of a language's own library by its name.
 func library(lang, name string) bool {
