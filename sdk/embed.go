@@ -10,5 +10,5 @@ import "embed"
 // for .gitignore, and __NAME__ for the policy's name.
 //
 //go:embed go/*.go go/sluicetest/*.go go/template
-//go:embed rust/Cargo.toml rust/README.md rust/src rust/template
+//go:embed rust/Cargo.toml rust/rustfmt.toml rust/README.md rust/src rust/template
 var Files embed.FS
