@@ -11,4 +11,5 @@ import "embed"
 //
 //go:embed go/*.go go/sluicetest/*.go go/template
 //go:embed c/*.h c/template
+//go:embed rust/Cargo.toml rust/src rust/template
 var Files embed.FS

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 
 	"github.com/sluice-dev/sluice/plugins"
@@ -37,6 +38,9 @@ func serve(r run, wasm []byte, config map[string]string) (*server, error) {
 	}
 	return s, nil
 }
+
+// digests are those of modules, in the text of an error.
+var digests = regexp.MustCompile(`@[0-9a-f]{12}`)
 
 // withoutVersion leaves out of a log line what differs between two modules that do the same.
 func withoutVersion(_ []string, a slog.Attr) slog.Attr {
@@ -101,7 +105,7 @@ func (s *server) ask(step *step) (a answer) {
 	a.whose[0] = whose(set.Prioritize(&step.st, step.rows, a.ranks))
 	a.whose[1] = whose(set.BatchPlan(&step.st, &a.batch))
 	a.whose[2] = whose(set.Speculate(&step.st, step.rows, &a.spec, a.k))
-	a.said = s.said.String()
+	a.said = digests.ReplaceAllString(s.said.String(), "")
 	s.said.Reset()
 	return a
 }

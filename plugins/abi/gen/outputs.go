@@ -37,6 +37,7 @@ func Outputs(path string) ([]Output, error) {
 		{"plugins/abi/fields_gen.go", fields},
 		{"sdk/go/layout_gen.go", guest},
 		{"sdk/c/sluice_abi.h", cLayouts(s)},
+		{"sdk/rust/src/layout_gen.rs", rustLayouts(s)},
 		{"docs/abi.md", reference(s)},
 	}, nil
 }
