@@ -38,6 +38,7 @@ func Outputs(path string) ([]Output, error) {
 		{"sdk/go/layout_gen.go", guest},
 		{"sdk/assemblyscript/assembly/layout.gen.ts", asLayouts(s)},
 		{"sdk/assemblyscript/testing/layout.gen.js", jsLayouts(s)},
+		{"sdk/c/sluice_abi.h", cLayouts(s)},
 		{"docs/abi.md", reference(s)},
 	}, nil
 }
