@@ -36,21 +36,23 @@ export async function compile(source) {
 /** One instance of a policy. */
 export class Policy {
   /** The lines that it logged. */
-  logs = [];
+  logs;
   /** What it published last, by id. */
   metrics = new Map();
 
   #exports;
   #descriptor;
 
-  /** Starts a compiled policy, which is not configured then. */
-  constructor(wasm) {
+  /** Starts a compiled policy, which is not configured then. What it logs goes to logs. */
+  constructor(wasm, logs = []) {
+    this.logs = logs;
     const module = new WebAssembly.Module(wasm);
     const sluice = {
       log: (_level, at, length) => this.logs.push(new TextDecoder().decode(new Uint8Array(this.memory.buffer, at, length))),
       metric: (id, value) => this.metrics.set(id, value),
     };
     this.#exports = new WebAssembly.Instance(module, { sluice }).exports;
+    this.#exports._initialize();
     this.#descriptor = read(this.#view, this.#exports.sluice_abi_v1(), "Descriptor");
   }
 

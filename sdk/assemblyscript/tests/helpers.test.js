@@ -27,7 +27,9 @@ const kinds = {
 
 /** Instances are cheap, and a vector of a table takes memory that is never freed: one for each line. */
 function instance(module) {
-  return new WebAssembly.Instance(module, { sluice: { log() {}, metric() {} } }).exports;
+  const m = new WebAssembly.Instance(module, { sluice: { log() {}, metric() {} } }).exports;
+  m._initialize();
+  return m;
 }
 
 const module = new WebAssembly.Module(await compile("tests/assembly/helpers.ts"));
