@@ -12,15 +12,15 @@ const firstClock = 1
 
 // guest is one instance of a version, ready to be asked. One goroutine at a time owns it.
 type guest struct {
-	v       *version
-	inst    Instance
-	lay     layout
-	call    Call
-	size    [4]byte // State.Size as this guest sees it
-	known   uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
-	staging []byte  // rows in the guest's own stride; nil when that is the host's
-	line    guestLog
-	quiet   bool // its lines are kept for errors but not passed on
+	v     *version
+	inst  Instance
+	lay   layout
+	call  Call
+	size  [4]byte // State.Size as this guest sees it
+	known uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
+	line  guestLog
+	mark  uint64 // bytes of memory at which it is replaced
+	quiet bool   // its lines are kept for errors but not passed on
 }
 
 // newGuest instantiates v's module, reads its descriptor, and configures it. The stage says where it failed. What the
@@ -32,8 +32,15 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	if err != nil {
 		return nil, StageStart, err
 	}
-	g.inst = inst
-	if stage, err = g.load(); err != nil {
+	g.inst, g.mark = inst, v.mark(inst.Size())
+	if first {
+		v.report.started(g)
+	}
+	stage, err = g.load()
+	if first && g.lay.hooks != 0 {
+		v.report.described(&g.lay)
+	}
+	if err != nil {
 		inst.Close()
 		return nil, stage, err
 	}
@@ -55,9 +62,6 @@ func (g *guest) load() (Stage, error) {
 	state := min(lay.state.Len, abi.StateSize)
 	copy(g.size[:], abi.Bytes(&state))
 	g.known = min(state, abi.StateBytes(lay.reads))
-	if lay.stride != abi.RowSize && lay.need().rows > 0 {
-		g.staging = make([]byte, lay.stride*abi.MaxRows)
-	}
 	if err := g.configure(); err != nil {
 		return StageConfigure, err
 	}
@@ -77,7 +81,7 @@ func (g *guest) configure() error {
 		return fmt.Errorf("the configuration is %d bytes and config_cap is %d: shorten it", len(cfg), g.lay.config.Len)
 	}
 	c := g.prepare(EntryConfigure, len(cfg), firstClock, g.v.seed)
-	c.In[0] = Segment{g.lay.config.Ptr, cfg}
+	c.In[0] = Segment{Ptr: g.lay.config.Ptr, Data: cfg}
 	err := g.inst.Call(c)
 	c.In[0] = Segment{}
 	if err != nil {
@@ -106,30 +110,20 @@ func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) err
 	c := g.prepare(e, n, st.NowNS, st.RngSeed+uint64(e)*0x9e3779b97f4a7c15)
 	g.line.refill(c.Now)
 	c.Out = Region{g.lay.out.Ptr, out}
-	c.In[0] = Segment{g.lay.state.Ptr, abi.Bytes(st)[:g.known]}
-	c.In[1] = Segment{g.lay.state.Ptr, g.size[:]}
+	c.In[0] = Segment{Ptr: g.lay.state.Ptr, Data: abi.Bytes(st)[:g.known]}
+	c.In[1] = Segment{Ptr: g.lay.state.Ptr, Data: g.size[:]}
 	switch {
 	case e == EntryEvents:
-		c.In[2] = Segment{g.lay.event.Ptr, data}
+		c.In[2] = Segment{Ptr: g.lay.event.Ptr, Data: data}
 	case len(data) > 0:
-		c.In[2] = Segment{g.lay.rows.Ptr, g.strided(data, n)}
+		c.In[2] = Segment{Ptr: g.lay.rows.Ptr, Data: data}
+		if g.lay.stride != abi.RowSize {
+			c.In[2].From, c.In[2].To = abi.RowSize, g.lay.stride
+		}
 	}
 	err := g.inst.Call(c)
 	c.In = [3]Segment{} // keep nothing of the caller's
 	return err
-}
-
-// strided lays rows out as the guest knows them: shorter by what it does not know, or padded with zeros.
-func (g *guest) strided(rows []byte, n int) []byte {
-	if g.staging == nil {
-		return rows
-	}
-	stride := int(g.lay.stride)
-	known := min(stride, abi.RowSize)
-	for i := range n {
-		copy(g.staging[i*stride:], rows[i*abi.RowSize:i*abi.RowSize+known])
-	}
-	return g.staging[:n*stride]
 }
 
 func (g *guest) close() {

@@ -49,7 +49,7 @@ func (h *Host) Prepare(ctx context.Context, name string, wasm []byte, config map
 // load builds a version and gives it its instances. Its error is a *RefusedError.
 func (h *Host) load(ctx context.Context, v *version, wasm []byte) error {
 	if stage, err := h.build(ctx, v, wasm); err != nil {
-		return &RefusedError{v.name, v.digest, stage, err}
+		return v.refused(stage, err)
 	}
 	return h.ready(ctx, v)
 }
@@ -59,7 +59,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 	if len(wasm) > h.opt.MaxBytes {
 		return StageSize, fmt.Errorf("%d bytes, and %d are allowed: strip it (for Go, -ldflags='-s -w')", len(wasm), h.opt.MaxBytes)
 	}
-	if err := checkFormat(wasm); err != nil {
+	if err := CheckFormat(wasm); err != nil {
 		return StageFormat, err
 	}
 	m, err := meter.Rewrite(wasm, h.limits(v.budget)) // first: it bounds what the runtime's own decoder does not
@@ -69,6 +69,10 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 	// The original, not what meter made of it: a module that names the counter's index is invalid before and valid after.
 	if err := h.rt.Validate(ctx, wasm); err != nil {
 		return StageValidate, err
+	}
+	v.pages, v.report.PageLimit, v.report.LoadLimit = m.MemoryMax, m.MemoryMax, v.budget.Load
+	for _, i := range m.Imports {
+		v.report.Imports = append(v.report.Imports, i.Module+"."+i.Name)
 	}
 	if err := checkInterface(h.rt, m); err != nil {
 		return StageInterface, err
@@ -89,7 +93,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 		return StageDescriptor, err
 	}
 	g.quiet = true
-	return StageSelfTest, g.selfTest()
+	return StageSelfTest, g.selfTest(h.samples)
 }
 
 // maxFunctions bounds the time and memory that compiling a module takes. A policy in Go has some thousands.

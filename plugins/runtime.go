@@ -39,6 +39,10 @@ type Instance interface {
 	Call(c *Call) error
 	// Read views guest memory until the next Call; ok is false when the range is not inside it.
 	Read(ptr, size uint32) (view []byte, ok bool)
+	// Size is how much memory the guest has, in bytes.
+	Size() uint32
+	// Fuel is what the counter holds, in units: after the start, what that left of the fuel that it started with.
+	Fuel() int64
 	Close() error
 }
 
@@ -86,10 +90,34 @@ type Call struct {
 	Used int64  // fuel burnt, also when the call failed
 }
 
-// Segment is bytes on their way into the guest.
+// Segment is bytes on their way into the guest: in one piece, or when From is not 0 as elements of From bytes each, which
+// are laid To bytes apart: shortened to To, or followed by bytes that keep what they were.
 type Segment struct {
-	Ptr  uint32
-	Data []byte
+	Ptr      uint32
+	Data     []byte
+	From, To uint32
+}
+
+// CopyTo puts the segment into guest memory, which is known to have room for it.
+func (s *Segment) CopyTo(memory []byte) {
+	if s.From == 0 {
+		copy(memory[s.Ptr:], s.Data)
+		return
+	}
+	from, to := int(s.From), int(s.To)
+	n, width := len(s.Data)/from, min(from, to)
+	if n == 0 {
+		return
+	}
+	memory = memory[s.Ptr : int(s.Ptr)+(n-1)*to+width]
+	for i := range n {
+		src, dst := s.Data[i*from:i*from+width], memory[i*to:i*to+width]
+		if width == 64 { // the shortest row, in four registers: memmove's call costs more
+			*(*[64]byte)(dst) = *(*[64]byte)(src)
+			continue
+		}
+		copy(dst, src)
+	}
 }
 
 // Region is a part of guest memory. It is inside the memory: the host has checked it.
@@ -100,8 +128,13 @@ type Trap struct {
 	Func      string   // the export that was called, or "start" or "_initialize"
 	OutOfFuel bool     // its budget was used up
 	Cause     string   // in the runtime's words
-	Said      string   // the first line that the guest wrote to its standard error during the call
+	Said      string   // the first line that the guest wrote to its standard error during the call, whole or not
 	Stack     []string // names of the guest's functions, innermost first
+}
+
+// died reports whether the guest said that it is about to end, as Go's runtime does before it exits.
+func (t *Trap) died() bool {
+	return strings.HasPrefix(t.Said, "panic:") || strings.HasPrefix(t.Said, "fatal error:")
 }
 
 // Error is one line: the function, the cause, what the guest said, and its stack.

@@ -25,6 +25,7 @@ type instance struct {
 	now    int64
 	random uint64
 	said   string        // its first line on standard error
+	talked bool          // it wrote to standard error
 	lines  [2]lineBuffer // standard output and error
 	clean  [plugins.MaxLogBytes + utf8.UTFMax]byte
 	closed bool
@@ -33,7 +34,7 @@ type instance struct {
 // begin sets what the guest sees during the next call.
 func (i *instance) begin(now int64, seed uint64) {
 	i.now, i.random = now, seed
-	i.said = ""
+	i.said, i.talked = "", false
 }
 
 // Call implements plugins.Instance.
@@ -45,7 +46,7 @@ func (i *instance) Call(c *plugins.Call) error {
 	mem, _ := i.memory.Read(0, i.memory.Size()) // again at each call: the guest may have grown it
 	for k := range c.In {
 		if s := &c.In[k]; len(s.Data) > 0 {
-			copy(mem[s.Ptr:uint64(s.Ptr)+uint64(len(s.Data))], s.Data)
+			s.CopyTo(mem)
 		}
 	}
 	clear(mem[c.Out.Ptr : uint64(c.Out.Ptr)+uint64(c.Out.Len)])
@@ -67,6 +68,12 @@ func (i *instance) Call(c *plugins.Call) error {
 
 // Read implements plugins.Instance.
 func (i *instance) Read(ptr, size uint32) ([]byte, bool) { return i.memory.Read(ptr, size) }
+
+// Size implements plugins.Instance.
+func (i *instance) Size() uint32 { return i.memory.Size() }
+
+// Fuel implements plugins.Instance.
+func (i *instance) Fuel() int64 { return int64(i.fuel.Get()) }
 
 // charge makes the guest pay for a call into the host, and chargeBytes for what the host touches for it.
 func (i *instance) charge(mod api.Module) {

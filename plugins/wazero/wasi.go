@@ -195,6 +195,7 @@ func fdWrite(i *instance, mod api.Module, stack []uint64) {
 // print passes lines on: standard output as information, standard error as warnings.
 func (i *instance) print(fd uint32, text []byte) {
 	level := int32(fd - 1)
+	i.talked = i.talked || fd == 2
 	i.lines[fd-1].write(text, func(line []byte, truncated bool) {
 		line = printable(line, i.clean[:0])
 		if fd == 2 && i.said == "" {
