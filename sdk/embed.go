@@ -10,4 +10,5 @@ import "embed"
 // for .gitignore, and __NAME__ for the policy's name.
 //
 //go:embed go/*.go go/sluicetest/*.go go/template
+//go:embed c/*.h c/template
 var Files embed.FS

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/policies"
 	"github.com/sluice-dev/sluice/policies/wasmtest"
@@ -28,11 +29,17 @@ func run(t *testing.T, needs string, target ...string) string {
 	if err := os.RemoveAll(filepath.Join(dir, "c", "build")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("make", append([]string{"-s", "-C", filepath.Join(dir, "c")}, target...)...)
+	dir = filepath.Join(dir, "c")
+	build(t, dir, target...)
+	return dir
+}
+
+func build(t *testing.T, dir string, target ...string) {
+	t.Helper()
+	cmd := exec.Command("make", append([]string{"-s", "-C", dir}, target...)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, text)
 	}
-	return filepath.Join(dir, "c")
 }
 
 // Natively, with the sanitizers where the compiler has them.
@@ -56,6 +63,7 @@ func TestExamplesDecideTheSame(t *testing.T) {
 				t.Errorf("%d bytes, more than %d", len(wasm), maxModule)
 			}
 			conformance.Compare(t, m.Name, m.Wasm, wasm)
+			casestest.Shipped(t, m.Name, wasm)
 			testDescriptor(t, wasm, m.Wasm)
 		})
 	}
