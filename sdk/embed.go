@@ -11,4 +11,6 @@ import "embed"
 //
 //go:embed go/*.go go/sluicetest/*.go go/template
 //go:embed c/*.h c/template
+//go:embed assemblyscript/assembly assemblyscript/testing assemblyscript/asconfig.json assemblyscript/package.json
+//go:embed assemblyscript/template
 var Files embed.FS
