@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,13 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ONLY_SLUICE", filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Values[servedKey] = map[string]*served{}
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "asc" {
+				return false, fmt.Errorf("there is no condition %q", cond)
+			}
+			_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,

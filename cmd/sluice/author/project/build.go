@@ -181,7 +181,7 @@ func rustBuild(p *plan) {
 
 func npmBuild(p *plan) {
 	p.args = []string{"npm", "run", "--silent", "build"}
-	p.made = "build/*.wasm"
+	p.made = "*.wasm"
 }
 
 func makeBuild(p *plan) {
