@@ -73,6 +73,8 @@ pub const fn union(hooks: [Hook; 7]) -> Hook {
 }
 
 pub fn describe<P: Policy>(hooks: Hook) -> *const Descriptor {
+    #[cfg(all(target_arch = "wasm32", feature = "std"))]
+    crate::panic::hook();
     let d = Descriptor {
         magic: u32::from_le_bytes(*b"SLCE"),
         major: MAJOR,
