@@ -68,13 +68,16 @@ func TestAFaultInAChainLeavesTheOthersDecisionsStanding(t *testing.T) {
 	if out[0].Action != uint8(abi.ActionReject) || r.Ref(by[0]).Name != "second" {
 		t.Errorf("row 0: %+v by %d, want the second policy's rejection", out[0], by[0])
 	}
+	if ref := r.Ref(by[1]); out[1].Action != 0 || ref.Name != "first" || !ref.Fallback {
+		t.Errorf("row 1: %+v by %+v, want the native default in the first policy's place", out[1], ref)
+	}
+
+	r = newRig(t, plugins.Options{Inline: true})
+	r.push("first", guesttest.Breaker(1, armed, guesttest.Unreachable))
 	r.push("fourth", guesttest.Admitter(4))
 	r.push("fifth", guesttest.Breaker(1, armed, guesttest.Forever()))
 	if decided, ids := r.admit(armed, 2); decided[1].MaxTokensCap != 4 || r.Ref(ids[1]).Name != "fourth" || r.Ref(ids[1]).Fallback {
 		t.Errorf("row 1: %+v by %+v, want what the fourth policy decided", decided[1], r.Ref(ids[1]))
-	}
-	if ref := r.Ref(by[1]); out[1].Action != 0 || ref.Name != "first" || !ref.Fallback {
-		t.Errorf("row 1: %+v by %+v, want the native default in the first policy's place", out[1], ref)
 	}
 }
 

@@ -13,11 +13,18 @@ type change struct {
 	moves  []move     // state to carry over
 	parked []*version // leave the set and stay ready
 	gone   []*version // leave the host
+	tried  []*version // come back on trial
 	events []Event
 	done   chan struct{} // closed when it has taken effect
+
+	promoted *version // is a shadow no more; nil for none
 }
 
-type move struct{ from, to *version }
+// move carries state over: always, or only if the version's own was lost with an instance.
+type move struct {
+	from, to *version
+	always   bool
+}
 
 // compose starts a change of what is in force. The caller holds changing.
 func (h *Host) compose() *change {
@@ -45,6 +52,9 @@ func (c *change) put(v *version) {
 		c.slots = append(c.slots, slot{name: v.name, active: v})
 		return
 	}
+	if s.resting {
+		c.gone = append(c.gone, s.fallen)
+	}
 	old := s.active
 	if old != nil && old.quarantined.Load() {
 		c.gone = append(c.gone, old)
@@ -54,15 +64,15 @@ func (c *change) put(v *version) {
 		}
 		s.previous = old
 		c.parked = append(c.parked, old)
-		c.moves = append(c.moves, move{old, v})
+		c.moves = append(c.moves, move{old, v, v.shadow == nil})
 	}
-	s.active, s.fallen = v, nil
+	s.active, s.fallen, s.resting, s.disabled = v, nil, false, false
 }
 
 // back puts the previous version, or the native default, in the place of the active one.
 func (c *change) back(name string) (to *version, err error) {
 	s := c.find(name)
-	if s == nil {
+	if s == nil || s.active == nil && s.fallen == nil {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	if s.previous == nil {
@@ -71,9 +81,12 @@ func (c *change) back(name string) (to *version, err error) {
 	to = s.previous
 	if old := s.active; old != nil {
 		c.gone = append(c.gone, old)
-		c.moves = append(c.moves, move{old, to})
+		c.moves = append(c.moves, move{old, to, true})
 	}
-	s.active, s.previous, s.fallen = to, nil, nil
+	if s.resting {
+		c.gone = append(c.gone, s.fallen)
+	}
+	s.active, s.previous, s.fallen, s.resting, s.disabled = to, nil, nil, false, false
 	return to, nil
 }
 
@@ -83,11 +96,7 @@ func (c *change) drop(name string) error {
 	if s == nil {
 		return fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
-	for _, v := range []*version{s.active, s.previous} {
-		if v != nil {
-			c.gone = append(c.gone, v)
-		}
-	}
+	c.gone = append(c.gone, s.loaded()...)
 	c.slots = slices.DeleteFunc(c.slots, func(s slot) bool { return s.name == name })
 	return nil
 }
@@ -100,7 +109,7 @@ func (h *Host) ready(ctx context.Context, v *version) error {
 	if v.cur == nil {
 		g, stage, err := newGuest(ctx, v, false)
 		if err != nil {
-			return &RefusedError{v.name, v.digest, stage, err}
+			return v.refused(stage, err)
 		}
 		v.cur = g
 	}
@@ -109,7 +118,7 @@ func (h *Host) ready(ctx context.Context, v *version) error {
 	}
 	g, stage, err := newGuest(ctx, v, false)
 	if err != nil {
-		return &RefusedError{v.name, v.digest, stage, err}
+		return v.refused(stage, err)
 	}
 	v.keepSpare(g)
 	return nil
@@ -130,7 +139,7 @@ func (h *Host) register(v *version) {
 
 // apply stages a change and waits until it is in force. When it returns an error, nothing has changed.
 func (h *Host) apply(ctx context.Context, c *change) error {
-	c.set = newSet(h, versions(c.slots))
+	c.set = newSet(h, c.slots)
 	h.gate.Lock()
 	if !h.attached.Load() {
 		h.activate(c, h.now)

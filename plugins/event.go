@@ -17,8 +17,18 @@ const (
 	EventRestored    EventKind = "restored"    // the previous version took a quarantined one's place
 	EventRolledBack  EventKind = "rolled_back"
 	EventRemoved     EventKind = "removed"
-	EventStateLost   EventKind = "state_lost" // a swap could not carry the policy's state over
+	EventStateLost   EventKind = "state_lost" // it could not be carried over to another instance
 	EventSpareFailed EventKind = "spare_failed"
+	EventProbing     EventKind = "probing"   // a quarantined version decides again, on trial
+	EventRecovered   EventKind = "recovered" // it passed the trial
+	EventRecycled    EventKind = "recycled"  // an instance that had grown was replaced, with its state
+	EventDisabled    EventKind = "disabled"
+	EventEnabled     EventKind = "enabled"
+	EventShadowed    EventKind = "shadowed" // a candidate sees a policy's calls from now on
+	EventPromoted    EventKind = "promoted" // a shadow decides from now on
+	EventUnshadowed  EventKind = "unshadowed"
+	EventDropped     EventKind = "dropped"   // too many faults: a shadow sees no more calls
+	EventSafeMode    EventKind = "safe_mode" // switched; Reason is on or off
 )
 
 // Event is one thing that became of a policy.
@@ -26,6 +36,7 @@ type Event struct {
 	Kind         EventKind
 	Name, Digest string
 	Hook, Reason string // of a fault
+	Shadow       bool   // a shadow's: nothing that decides was touched
 	Err          error  // why; nil where there is nothing to explain
 	At           int64  // ns on the host's clock; 0 when it happened outside the loop
 }
@@ -69,7 +80,7 @@ func (h *Host) reportLost() {
 func (h *Host) deliver(n notice) {
 	if n.guest != nil {
 		level := slog.Level(max(-1, min(n.level, 2)) * 4)
-		h.opt.Log.Log(context.Background(), level, n.line, "policy", n.guest.name, "digest", short(n.guest.digest), "source", "policy")
+		h.opt.Log.Log(context.Background(), level, n.line, "policy", n.guest.name, "digest", short(n.guest.digest), "source", n.guest.role())
 		return
 	}
 	if n.event.Kind != EventRefused {
@@ -85,9 +96,14 @@ func (h *Host) logEvent(e Event) {
 	if e.Err != nil {
 		level = slog.LevelWarn
 	}
-	attrs := []any{"policy", e.Name, "digest", e.Digest}
-	if e.Hook != "" {
-		attrs = append(attrs, "hook", e.Hook, "reason", e.Reason)
+	var attrs []any
+	for _, a := range []struct{ key, value string }{{"policy", e.Name}, {"digest", e.Digest}, {"hook", e.Hook}, {"reason", e.Reason}} {
+		if a.value != "" {
+			attrs = append(attrs, a.key, a.value)
+		}
+	}
+	if e.Shadow {
+		attrs = append(attrs, "shadow", true)
 	}
 	if e.Err != nil {
 		attrs = append(attrs, "err", e.Err)

@@ -19,7 +19,8 @@ type guest struct {
 	size  [4]byte // State.Size as this guest sees it
 	known uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
 	line  guestLog
-	quiet bool // its lines are kept for errors but not passed on
+	mark  uint64 // bytes of memory at which it is replaced
+	quiet bool   // its lines are kept for errors but not passed on
 }
 
 // newGuest instantiates v's module, reads its descriptor, and configures it. The stage says where it failed. What the
@@ -31,8 +32,15 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	if err != nil {
 		return nil, StageStart, err
 	}
-	g.inst = inst
-	if stage, err = g.load(); err != nil {
+	g.inst, g.mark = inst, v.mark(inst.Size())
+	if first {
+		v.report.started(g)
+	}
+	stage, err = g.load()
+	if first && g.lay.hooks != 0 {
+		v.report.described(&g.lay)
+	}
+	if err != nil {
 		inst.Close()
 		return nil, stage, err
 	}

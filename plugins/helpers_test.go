@@ -213,3 +213,10 @@ func wants(t *testing.T, err error, stage plugins.Stage, words ...string) {
 		}
 	}
 }
+
+// ask1 shows one row to a set.
+func ask1(set abi.Decider, now int64) (abi.Verdict, abi.PolicyID) {
+	out, by := make([]abi.Verdict, 1), make([]abi.PolicyID, 1)
+	set.Admit(&abi.State{Size: abi.StateSize, NowNS: now}, numbered(1), out, by)
+	return out[0], by[0]
+}

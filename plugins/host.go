@@ -23,13 +23,21 @@ type Host struct {
 	preparing chan struct{} // holds the one place for a module that is being compiled and tested
 	changing  chan struct{} // held while a change is composed and takes effect; before mu
 
-	gate     sync.Mutex // orders the first Swap and Detach against changes that take effect at once; before mu
-	attached atomic.Bool
-	staged   atomic.Pointer[change] // waits for the loop; written under changing, emptied by whoever takes it
-	current  *Set                   // owned by the loop
-	seen     uint32                 // epoch that Swap returned last
-	now      int64                  // of the last Swap
-	scratch  *scratch
+	gate      sync.Mutex // orders the first Swap and Detach against changes that take effect at once; before mu
+	attached  atomic.Bool
+	staged    atomic.Pointer[change]     // waits for the loop; written under changing, emptied by whoever takes it
+	switching atomic.Pointer[safeSwitch] // waits for the loop; written under gate, emptied by whoever takes it
+	nextProbe atomic.Int64               // when a quarantined version is to be tried again
+	safe      atomic.Bool                // written with current
+
+	// Owned by the loop.
+	chain   *Set       // what the policies make
+	current *Set       // in force: chain, or nobody in safe mode
+	trials  []*version // that decide on trial
+	seen    uint32     // epoch that Swap returned last
+	now     int64      // of the last Swap
+	scratch *scratch
+	samples *samples
 
 	mu      sync.Mutex // guards what follows
 	slots   []slot
@@ -50,7 +58,38 @@ type slot struct {
 	name     string
 	active   *version // nil: the native default decides
 	previous *version // ready for a rollback; nil for none
-	fallen   *version // quarantined and freed, until the next change of this name; nil for none
+	fallen   *version // quarantined, until the next change of this name; nil for none
+	resting  bool     // fallen is tried again, and not freed
+	disabled bool     // the native default decides in active's place
+	shadow   *shadow  // sees what active sees; nil for none
+	ended    bool     // shadow was dropped and freed: its report is left
+}
+
+// loaded lists the versions that are to be freed with the slot.
+func (s *slot) loaded() (all []*version) {
+	for _, v := range []*version{s.active, s.previous} {
+		if v != nil {
+			all = append(all, v)
+		}
+	}
+	if s.resting {
+		all = append(all, s.fallen)
+	}
+	if s.watching() {
+		all = append(all, s.shadow.v)
+	}
+	return all
+}
+
+// watching reports whether there is a shadow beside the policy.
+func (s *slot) watching() bool { return s.shadow != nil && !s.ended }
+
+// deciding is the version that is asked; nil for none.
+func (s *slot) deciding() *version {
+	if s.disabled {
+		return nil
+	}
+	return s.active
 }
 
 // nativeName is what Ref calls the host's own default.
@@ -61,10 +100,12 @@ func New(rt Runtime, opt Options) *Host {
 	h := &Host{
 		rt: rt, opt: opt.withDefaults(),
 		preparing: make(chan struct{}, 1), changing: make(chan struct{}, 1),
-		scratch: new(scratch), refs: []Ref{{Name: nativeName}}, numbers: map[string]int{},
+		scratch: new(scratch), samples: newSamples(), refs: []Ref{{Name: nativeName}}, numbers: map[string]int{},
 		wake: make(chan struct{}, 1), notices: make(chan notice, 256), stop: make(chan struct{}),
 	}
-	h.current = newSet(h, nil)
+	h.chain, h.current = newSet(h, nil), newSet(h, nil)
+	h.nextProbe.Store(never)
+	h.safe.Store(h.opt.SafeMode)
 	if !h.opt.Inline {
 		h.tasks.Go(h.keep)
 	}
@@ -100,10 +141,8 @@ func (h *Host) Close() error {
 		h.changing <- struct{}{}
 		h.mu.Lock()
 		for _, s := range h.slots {
-			for _, v := range []*version{s.active, s.previous} {
-				if v != nil {
-					h.dead = append(h.dead, v.close)
-				}
+			for _, v := range s.loaded() {
+				h.dead = append(h.dead, v.close)
 			}
 		}
 		h.slots = nil

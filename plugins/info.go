@@ -9,6 +9,10 @@ type State string
 const (
 	StateActive      State = "active"
 	StateQuarantined State = "quarantined" // the native default decides in its place
+	StateHalfOpen    State = "half_open"   // it decides again after a quarantine: one fault ends that
+	StateDisabled    State = "disabled"    // the native default decides in its place, until it is enabled
+	StateSuspended   State = "suspended"   // the native defaults decide in the place of all policies
+	StateShadow      State = "shadow"      // there is nothing but a shadow of that name
 )
 
 // PolicyInfo describes a policy for people and metrics. Its counters begin with the version.
@@ -21,11 +25,14 @@ type PolicyInfo struct {
 	ActiveSince int64             `json:"active_since_ns,omitempty"` // on the host's clock; 0 = it does not decide
 	Previous    string            `json:"previous,omitempty"`        // digest of what a rollback would activate
 	State       State             `json:"state"`
-	Fallen      *PolicyInfo       `json:"fallen,omitempty"` // the quarantined version in whose place this one decides again
+	Fallen      *PolicyInfo       `json:"fallen,omitempty"`        // the quarantined version in whose place this one decides again
+	NextProbe   int64             `json:"next_probe_ns,omitempty"` // when a quarantined policy is tried again, on the host's clock; 0 = never
+	Shadow      *ShadowInfo       `json:"shadow,omitempty"`        // the candidate beside it
 
 	Calls    []HookInfo       `json:"calls"` // one for each of Hooks
 	Replaced uint64           `json:"instances_replaced"`
-	BadCalls uint64           `json:"bad_host_calls"` // calls into the host with a pointer outside of memory
+	Recycled uint64           `json:"instances_recycled"` // whose memory had grown
+	BadCalls uint64           `json:"bad_host_calls"`     // calls into the host with a pointer outside of memory
 	LogLines uint64           `json:"log_lines"`
 	LogLost  uint64           `json:"log_lines_dropped"` // over the rate
 	LogCut   uint64           `json:"log_lines_truncated"`
@@ -42,28 +49,49 @@ type HookInfo struct {
 	MaxFuel   uint64            `json:"max_fuel"`
 }
 
-// List describes the policies in force in chain order, with those that are quarantined in their place.
+// List describes the policies in chain order, with those that do not decide in their place.
 func (h *Host) List() []PolicyInfo {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make([]PolicyInfo, 0, len(h.slots))
 	for _, s := range h.slots {
-		v, fallen := s.active, s.fallen
-		if v == nil {
-			v, fallen = fallen, nil
-		}
-		previous := ""
-		if s.previous != nil {
-			previous = s.previous.digest
-		}
-		i := v.info(previous)
-		if fallen != nil {
-			f := fallen.info("")
-			i.Fallen = &f
-		}
-		all = append(all, i)
+		all = append(all, h.describe(&s))
 	}
 	return all
+}
+
+func (h *Host) describe(s *slot) PolicyInfo {
+	v, fallen := s.active, s.fallen
+	if v == nil {
+		v, fallen = fallen, nil
+	}
+	if v == nil {
+		v = s.shadow.v
+		return PolicyInfo{Name: s.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), State: StateShadow,
+			Calls: []HookInfo{}, Shadow: s.shadow.info()}
+	}
+	previous := ""
+	if s.previous != nil {
+		previous = s.previous.digest
+	}
+	i := v.info(previous)
+	switch {
+	case s.disabled:
+		i.State = StateDisabled
+	case i.State != StateQuarantined && h.safe.Load():
+		i.State = StateSuspended
+	}
+	if at := s.probeAt(); at != never {
+		i.NextProbe = at
+	}
+	if fallen != nil {
+		f := fallen.info("")
+		i.Fallen = &f
+	}
+	if s.shadow != nil {
+		i.Shadow = s.shadow.info()
+	}
+	return i
 }
 
 func (v *version) info(previous string) PolicyInfo {
@@ -71,11 +99,14 @@ func (v *version) info(previous string) PolicyInfo {
 	i := PolicyInfo{
 		Name: v.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), Version: v.number,
 		ActiveSince: v.activeSince.Load(), Previous: previous, State: StateActive,
-		Replaced: s.replaced.Load(), BadCalls: s.badCalls.Load(), LogLines: s.logLines.Load(),
+		Replaced: s.replaced.Load(), Recycled: s.recycled.Load(), BadCalls: s.badCalls.Load(), LogLines: s.logLines.Load(),
 		LogLost: s.logLost.Load(), LogCut: s.badLines.Load(),
 	}
-	if v.quarantined.Load() {
+	switch {
+	case v.quarantined.Load():
 		i.State = StateQuarantined
+	case v.halfOpen.Load():
+		i.State = StateHalfOpen
 	}
 	for _, n := range hookNames {
 		if v.hooks.Has(n.hook) {

@@ -53,9 +53,9 @@ func (h *Host) bury() {
 	}
 }
 
-// refill gives every active version a spare. Only the keeper frees versions, so none is freed meanwhile.
+// refill gives every version that is asked a spare. Only the keeper frees versions, so none is freed meanwhile.
 func (h *Host) refill() {
-	for _, v := range h.active() {
+	for _, v := range h.asked() {
 		if v.quarantined.Load() || v.spare.Load() != nil {
 			continue
 		}
@@ -68,18 +68,16 @@ func (h *Host) refill() {
 	}
 }
 
-// active lists the versions in force.
-func (h *Host) active() []*version {
+// asked lists the versions in force and those beside them.
+func (h *Host) asked() (all []*version) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return versions(h.slots)
-}
-
-func versions(slots []slot) []*version {
-	var all []*version
-	for _, s := range slots {
+	for _, s := range h.slots {
 		if s.active != nil {
 			all = append(all, s.active)
+		}
+		if s.watching() {
+			all = append(all, s.shadow.v)
 		}
 	}
 	return all
@@ -98,7 +96,7 @@ func (h *Host) drainNotices() {
 }
 
 // fault counts a failed call, replaces the instance, and quarantines the version after too many. It is called by the
-// loop's goroutine, for versions in force.
+// loop's goroutine, for versions in force and for shadows. On trial one fault is too many.
 func (h *Host) fault(v *version, e Entry, why Fault, err error, now int64) {
 	v.stats.fellBack(e, why)
 	if why == FaultNoInstance {
@@ -109,8 +107,9 @@ func (h *Host) fault(v *version, e Entry, why Fault, err error, now int64) {
 		return
 	}
 	err = fmt.Errorf("policy %s@%s: %w", v.name, short(v.digest), err)
-	h.tell(Event{Kind: EventFault, Name: v.name, Digest: v.digest, Hook: e.hookName(), Reason: why.String(), Err: err, At: now})
-	if !v.recent.add(now, h.opt.FaultWindow) {
+	h.tell(Event{Kind: EventFault, Name: v.name, Digest: v.digest, Hook: e.hookName(), Reason: why.String(), Err: err, At: now,
+		Shadow: v.shadow != nil})
+	if !v.halfOpen.Load() && !v.recent.add(now, h.opt.FaultWindow) {
 		h.replace(v, now)
 		return
 	}
@@ -123,6 +122,7 @@ func (h *Host) fault(v *version, e Entry, why Fault, err error, now int64) {
 // corrupt its data silently. The spare takes over; without one the version answers with the native default for a while.
 func (h *Host) replace(v *version, now int64) {
 	v.stats.replaced.Add(1)
+	v.anew = true
 	h.discard(v.cur.close)
 	v.cur = nil
 	if !h.opt.Inline {
@@ -138,21 +138,11 @@ func (h *Host) replace(v *version, now int64) {
 	v.cur = g
 }
 
-// quarantine takes a version out of service. Until the set changes, its hooks get the native default.
-func (h *Host) quarantine(v *version, now int64, err error) {
-	v.quarantined.Store(true)
-	h.tell(Event{Kind: EventQuarantined, Name: v.name, Digest: v.digest, Err: err, At: now})
-	if h.opt.Inline {
-		h.demote(v)
-		return
-	}
-	h.tasks.Go(func() { h.demote(v) })
-}
-
-// trapFault tells an exhausted budget from all else.
+// trapFault tells an exhausted budget from all else. A guest that dies in so many words that they use up its budget has
+// trapped.
 func trapFault(err error) Fault {
 	var t *Trap
-	if errors.As(err, &t) && t.OutOfFuel {
+	if errors.As(err, &t) && t.OutOfFuel && !t.died() {
 		return FaultOutOfFuel
 	}
 	return FaultTrap

@@ -39,6 +39,7 @@ func (h *Host) SetAll(ctx context.Context, policies []Policy) error {
 		if !seen[s.name] {
 			c.slots = append(c.slots, s)
 			_ = c.drop(s.name) // it was just put there
+			c.events = append(c.events, Event{Kind: EventRemoved, Name: s.name})
 		}
 	}
 	for _, v := range fresh {
@@ -56,8 +57,8 @@ func (h *Host) SetAll(ctx context.Context, policies []Policy) error {
 	return nil
 }
 
-// Push prepares a policy and puts it in the place of the one of the same name, or at the end of the chain. It returns when
-// the policy decides. The same module with the same configuration as the active one changes nothing.
+// Push prepares a policy and puts it in the place of the one of the same name, disabled or not, or at the end of the chain.
+// It returns when the policy decides. The same module with the same configuration as the active one changes nothing.
 func (h *Host) Push(ctx context.Context, name string, wasm []byte, config map[string]string) error {
 	c, err := h.Prepare(ctx, name, wasm, config)
 	if err != nil {
@@ -78,7 +79,7 @@ func (h *Host) Activate(ctx context.Context, cand *Candidate) error {
 	}
 	defer release(h.changing)
 	c := h.compose()
-	if s := c.find(v.name); s != nil && s.active != nil && s.active.same(v) {
+	if s := c.find(v.name); s != nil && s.deciding() != nil && s.active.same(v) {
 		v.close()
 		return nil
 	}
@@ -99,7 +100,7 @@ func (v *version) same(o *version) bool {
 }
 
 // Rollback puts a policy's previous version in the place of the active one, which is gone after that. Without a previous
-// version the policy is removed, and the native default decides. It returns when that is so.
+// version the policy is removed with its shadow, and the native default decides. It returns when that is so.
 func (h *Host) Rollback(ctx context.Context, name string) error {
 	if err := h.hold(ctx, h.changing); err != nil {
 		return fmt.Errorf("roll policy %s back: %w", name, err)
@@ -121,7 +122,7 @@ func (h *Host) Rollback(ctx context.Context, name string) error {
 	return h.apply(ctx, c)
 }
 
-// Remove takes a policy out of the set.
+// Remove takes a policy out of the set, with its shadow.
 func (h *Host) Remove(ctx context.Context, name string) error {
 	if err := h.hold(ctx, h.changing); err != nil {
 		return fmt.Errorf("remove policy %s: %w", name, err)
@@ -132,5 +133,38 @@ func (h *Host) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("remove policy: %w", err)
 	}
 	c.events = append(c.events, Event{Kind: EventRemoved, Name: name})
+	return h.apply(ctx, c)
+}
+
+// Disable keeps a policy loaded and listed, with what it has learned, and has the native default decide in its place: until
+// Enable, or until a Push, Promote or Rollback puts a version into force. It returns when that is so.
+func (h *Host) Disable(ctx context.Context, name string) error { return h.able(ctx, name, true) }
+
+// Enable lets a disabled policy decide again. It has not heard of events meanwhile.
+func (h *Host) Enable(ctx context.Context, name string) error { return h.able(ctx, name, false) }
+
+func (h *Host) able(ctx context.Context, name string, disabled bool) error {
+	verb, kind := "enable", EventEnabled
+	if disabled {
+		verb, kind = "disable", EventDisabled
+	}
+	if err := h.hold(ctx, h.changing); err != nil {
+		return fmt.Errorf("%s policy %s: %w", verb, name, err)
+	}
+	defer release(h.changing)
+	c := h.compose()
+	s := c.find(name)
+	if s == nil || s.active == nil && s.fallen == nil {
+		return fmt.Errorf("%s policy: %w: %q", verb, ErrUnknown, name)
+	}
+	if s.disabled == disabled {
+		return nil
+	}
+	s.disabled = disabled
+	event := Event{Kind: kind, Name: name}
+	if s.active != nil {
+		event.Digest = s.active.digest
+	}
+	c.events = append(c.events, event)
 	return h.apply(ctx, c)
 }

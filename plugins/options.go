@@ -16,6 +16,9 @@ type Options struct {
 
 	FaultLimit  int   // so many faults ...
 	FaultWindow int64 // ... within so many ns of the host's clock quarantine a policy; 0 = 5 within 10 s
+	Backoff     Backoff
+
+	SafeMode bool // start with the native defaults, as Host.SafeMode does
 
 	// OnEvent hears of what becomes of policies. It runs on a goroutine of the host's own and must not call the host's
 	// changing methods. It is not told of events that come faster than it returns.
@@ -41,8 +44,27 @@ func (o Options) withDefaults() Options {
 	if o.FaultWindow <= 0 {
 		o.FaultWindow = 10_000_000_000
 	}
+	if o.Backoff.First == 0 {
+		o.Backoff.First = 1_000_000_000
+	}
+	if o.Backoff.Max <= 0 {
+		o.Backoff.Max = 300_000_000_000
+	}
 	o.Budget = o.Budget.or(DefaultBudget)
 	return o
+}
+
+// Backoff is how long, in ns of the host's clock, a quarantined policy rests until it is tried again, where no version
+// before it took its place: First, and after each trial that failed twice as long as before, up to Max. 0 = 1 s and 300 s;
+// a negative First = it is never tried again.
+type Backoff struct{ First, Max int64 }
+
+// after is the rest that follows one of the given length; 0 when there was none before.
+func (b Backoff) after(rest int64) int64 {
+	if rest == 0 {
+		return min(b.First, b.Max)
+	}
+	return min(2*rest, b.Max)
 }
 
 // Policy is what SetAll loads: a module under a name that is unique in the set.
@@ -54,8 +76,9 @@ type Policy struct {
 
 // Errors of a Host's methods, beside RefusedError.
 var (
-	ErrUnknown = errors.New("no policy of that name")
-	ErrClosed  = errors.New("the policy host is closed")
+	ErrUnknown  = errors.New("no policy of that name")
+	ErrNoShadow = errors.New("no shadow of that name")
+	ErrClosed   = errors.New("the policy host is closed")
 )
 
 // checkName says whether a name can stand in a metric, a path and a command line.

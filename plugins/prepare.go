@@ -49,7 +49,7 @@ func (h *Host) Prepare(ctx context.Context, name string, wasm []byte, config map
 // load builds a version and gives it its instances. Its error is a *RefusedError.
 func (h *Host) load(ctx context.Context, v *version, wasm []byte) error {
 	if stage, err := h.build(ctx, v, wasm); err != nil {
-		return &RefusedError{v.name, v.digest, stage, err}
+		return v.refused(stage, err)
 	}
 	return h.ready(ctx, v)
 }
@@ -70,6 +70,10 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 	if err := h.rt.Validate(ctx, wasm); err != nil {
 		return StageValidate, err
 	}
+	v.pages, v.report.PageLimit, v.report.LoadLimit = m.MemoryMax, m.MemoryMax, v.budget.Load
+	for _, i := range m.Imports {
+		v.report.Imports = append(v.report.Imports, i.Module+"."+i.Name)
+	}
 	if err := checkInterface(h.rt, m); err != nil {
 		return StageInterface, err
 	}
@@ -89,7 +93,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 		return StageDescriptor, err
 	}
 	g.quiet = true
-	return StageSelfTest, g.selfTest()
+	return StageSelfTest, g.selfTest(h.samples)
 }
 
 // maxFunctions bounds the time and memory that compiling a module takes. A policy in Go has some thousands.

@@ -24,6 +24,11 @@ type RefusedError struct {
 	Name, Digest string
 	Stage        Stage
 	Err          error
+	Report       Report // what the tests had found until then
+}
+
+func (v *version) refused(stage Stage, err error) *RefusedError {
+	return &RefusedError{Name: v.name, Digest: v.digest, Stage: stage, Err: err, Report: v.report.clone()}
 }
 
 // Error is one line.

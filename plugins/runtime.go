@@ -39,6 +39,10 @@ type Instance interface {
 	Call(c *Call) error
 	// Read views guest memory until the next Call; ok is false when the range is not inside it.
 	Read(ptr, size uint32) (view []byte, ok bool)
+	// Size is how much memory the guest has, in bytes.
+	Size() uint32
+	// Fuel is what the counter holds, in units: after the start, what that left of the fuel that it started with.
+	Fuel() int64
 	Close() error
 }
 
@@ -124,8 +128,13 @@ type Trap struct {
 	Func      string   // the export that was called, or "start" or "_initialize"
 	OutOfFuel bool     // its budget was used up
 	Cause     string   // in the runtime's words
-	Said      string   // the first line that the guest wrote to its standard error during the call
+	Said      string   // the first line that the guest wrote to its standard error during the call, whole or not
 	Stack     []string // names of the guest's functions, innermost first
+}
+
+// died reports whether the guest said that it is about to end, as Go's runtime does before it exits.
+func (t *Trap) died() bool {
+	return strings.HasPrefix(t.Said, "panic:") || strings.HasPrefix(t.Said, "fatal error:")
 }
 
 // Error is one line: the function, the cause, what the guest said, and its stack.

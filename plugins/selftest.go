@@ -1,7 +1,6 @@
 package plugins
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -69,19 +68,24 @@ func goldenRows(st *abi.State, n int) []abi.Row {
 	return rows
 }
 
-// selfTest asks every declared hook on every golden state, and carries the guest's state through save and restore.
-func (g *guest) selfTest() error {
+// selfTest asks every declared hook on every golden state and on the hook's recent calls, and carries the guest's state
+// through save and restore.
+func (g *guest) selfTest(real *samples) error {
 	for _, s := range goldens() {
 		for _, e := range []Entry{EntryAdmit, EntryPrioritize, EntryBatchCap, EntrySpeculate, EntryEvents} {
-			if !g.lay.hooks.Has(e.Hook()) {
-				continue
-			}
-			if err := g.try(e, &s); err != nil {
-				return fmt.Errorf("on %s: %w", s.name, err)
+			if err := g.test(e, &s); err != nil {
+				return err
 			}
 		}
 		if err := g.readsOnly(&s); err != nil {
 			return fmt.Errorf("on %s: %w", s.name, err)
+		}
+	}
+	for _, e := range sampled {
+		for _, s := range real.states(e) {
+			if err := g.test(e, &s); err != nil {
+				return err
+			}
 		}
 	}
 	if !g.lay.hooks.Has(abi.HookState) {
@@ -94,8 +98,27 @@ func (g *guest) selfTest() error {
 	return err
 }
 
+// test asks one hook, if it is declared, and reports what came of it.
+func (g *guest) test(e Entry, s *golden) error {
+	if !g.lay.hooks.Has(e.Hook()) {
+		return nil
+	}
+	outcome, err := g.try(e, s)
+	n := int(g.call.Arg)
+	if e == EntryBatchCap {
+		n = 0
+	}
+	g.v.report.Tests = append(g.v.report.Tests, Tested{
+		Hook: e.hookName(), State: s.name, Rows: n, Fuel: g.call.Used, Budget: g.v.budget.fuel(e, n), Outcome: outcome,
+	})
+	if err != nil {
+		return fmt.Errorf("on %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // try asks one hook and judges the answer as the loop would.
-func (g *guest) try(e Entry, s *golden) error {
+func (g *guest) try(e Entry, s *golden) (outcome string, err error) {
 	n, data, out := len(s.rows), abi.SliceBytes(s.rows), uint32(0)
 	switch e {
 	case EntryAdmit:
@@ -111,22 +134,22 @@ func (g *guest) try(e Entry, s *golden) error {
 		data = abi.SliceBytes(goldenEvents(s.rows[:n], s.st.NowNS))
 	}
 	if err := g.hook(e, &s.st, data, n, out); err != nil {
-		var t *Trap
-		if errors.As(err, &t) && t.OutOfFuel {
-			return fmt.Errorf("%w; its budget there is %d units: do less for each row", err, g.v.budget.fuel(e, n))
+		why := trapFault(err)
+		if why == FaultOutOfFuel {
+			err = fmt.Errorf("%w; its budget there is %d units: do less for each row", err, g.v.budget.fuel(e, n))
 		}
-		return err
+		return why.String(), err
 	}
 	switch abi.Return(g.call.Ret) {
 	case abi.ReturnAbstain:
-		return nil
+		return "abstained", nil
 	case abi.ReturnDecided:
 		if err := checkAnswer(e, g.call.View, n); err != nil {
-			return fmt.Errorf("%v: %w", e, err)
+			return FaultBadOutput.String(), fmt.Errorf("%v: %w", e, err)
 		}
-		return nil
+		return "decided", nil
 	}
-	return fmt.Errorf("%v returned %d: return 0 for decided or 1 for abstain", e, g.call.Ret)
+	return FaultBadReturn.String(), fmt.Errorf("%v returned %d: return 0 for decided or 1 for abstain", e, g.call.Ret)
 }
 
 func goldenEvents(rows []abi.Row, now int64) []abi.Event {

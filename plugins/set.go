@@ -16,8 +16,15 @@ type Set struct {
 	reads abi.Group
 
 	all                                     []*version
-	admit, prioritize, batch, spec, observe []*version
+	shadows                                 []*shadow
+	admit, prioritize, batch, spec, observe []link
 	scratch                                 *scratch
+}
+
+// link is one policy's place in the chain of a hook.
+type link struct {
+	*version         // nil: a place without a policy has no opinion
+	beside   *shadow // is asked the same; nil for none
 }
 
 // scratch is where answers are checked and chains combined.
@@ -30,23 +37,45 @@ type scratch struct {
 	lex      lex
 }
 
-// newSet chains versions.
-func newSet(h *Host, all []*version) *Set {
-	s := &Set{host: h, all: all, scratch: h.scratch}
-	for _, v := range all {
-		s.reads |= v.reads
-		s.hooks |= v.hooks &^ (abi.HookConfigure | abi.HookState)
+// newSet chains what decides, and what stands beside it.
+func newSet(h *Host, slots []slot) *Set {
+	s := &Set{host: h, scratch: h.scratch}
+	for i := range slots {
+		v, beside := slots[i].deciding(), slots[i].shadow
+		if v != nil {
+			s.all = append(s.all, v)
+			s.join(v)
+		}
+		if slots[i].watching() {
+			s.shadows = append(s.shadows, beside)
+			s.join(beside.v)
+		} else {
+			beside = nil
+		}
 		for _, c := range []struct {
 			hook  abi.Hook
-			chain *[]*version
+			chain *[]link
 		}{{abi.HookAdmit, &s.admit}, {abi.HookPrioritize, &s.prioritize}, {abi.HookBatchCap, &s.batch},
 			{abi.HookSpeculate, &s.spec}, {abi.HookEvents, &s.observe}} {
-			if v.hooks.Has(c.hook) {
-				*c.chain = append(*c.chain, v)
+			var l link
+			if v != nil && v.hooks.Has(c.hook) {
+				l.version = v
+			}
+			if beside != nil && beside.v.hooks.Has(c.hook) {
+				l.beside = beside
+			}
+			if l != (link{}) {
+				*c.chain = append(*c.chain, l)
 			}
 		}
 	}
 	return s
+}
+
+// join adds what a version is asked and reads to what the set is.
+func (s *Set) join(v *version) {
+	s.reads |= v.reads
+	s.hooks |= v.hooks &^ (abi.HookConfigure | abi.HookState)
 }
 
 // Hooks implements abi.Decider.
@@ -69,6 +98,9 @@ const (
 
 // ask puts one question to one policy. The decision is in the guest's View until the next question.
 func (s *Set) ask(v *version, e Entry, st *abi.State, data []byte, n int, out uint32) (*guest, answer) {
+	if v == nil {
+		return nil, abstained
+	}
 	g := v.takeSpare()
 	if g == nil {
 		s.host.fault(v, e, FaultNoInstance, nil, st.NowNS)
@@ -98,18 +130,29 @@ func (s *Set) reject(v *version, e Entry, err error, now int64) {
 
 // Events implements abi.Decider.
 func (s *Set) Events(st *abi.State, events []abi.Event) {
-	for _, v := range s.observe {
-		for rest := events; len(rest) > 0; {
-			g := v.takeSpare()
-			n := 1
-			if g != nil {
-				n = min(len(rest), int(g.lay.event.Len/abi.EventSize), abi.MaxRows)
-			}
-			if _, a := s.ask(v, EntryEvents, st, abi.SliceBytes(rest[:n]), n, 0); a == failed {
-				break
-			}
-			rest = rest[n:]
+	for i := range s.observe {
+		l := &s.observe[i]
+		if l.version != nil {
+			s.inform(l.version, st, events)
 		}
+		if l.beside != nil && l.beside.sees() {
+			s.inform(l.beside.v, st, events)
+		}
+	}
+}
+
+// inform tells one policy of events, as many at a time as it has room for.
+func (s *Set) inform(v *version, st *abi.State, events []abi.Event) {
+	for rest := events; len(rest) > 0; {
+		g := v.takeSpare()
+		n := 1
+		if g != nil {
+			n = min(len(rest), int(g.lay.event.Len/abi.EventSize), abi.MaxRows)
+		}
+		if _, a := s.ask(v, EntryEvents, st, abi.SliceBytes(rest[:n]), n, 0); a == failed {
+			return
+		}
+		rest = rest[n:]
 	}
 }
 

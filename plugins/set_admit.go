@@ -11,40 +11,46 @@ func (s *Set) Admit(st *abi.State, rows []abi.Row, out []abi.Verdict, by []abi.P
 	for i := range index {
 		index[i] = int32(i)
 	}
-	for _, v := range s.admit {
+	s.host.samples.keep(EntryAdmit, st, rows)
+	for i := range s.admit {
 		if len(shown) == 0 {
 			return
 		}
-		if verdicts := s.judge(v, st, shown); verdicts == nil {
+		l := &s.admit[i]
+		verdicts := s.scratch.verdicts[:len(shown)]
+		a := s.judge(l.version, st, shown, verdicts)
+		if l.beside != nil {
+			l.beside.admit(s, st, shown, verdicts, a)
+		}
+		switch {
+		case l.version == nil:
+		case a == failed:
 			for _, i := range index {
 				if by[i] == abi.Native {
-					by[i] = -v.id
+					by[i] = -l.id
 				}
 			}
-		} else if combine(v.id, verdicts, index, out, by) {
+		case combine(l.id, verdicts, index, out, by):
 			shown, index = s.undecided(rows, index, out)
 		}
 	}
 }
 
-// judge asks one policy about rows; nil when it failed.
-func (s *Set) judge(v *version, st *abi.State, rows []abi.Row) []abi.Verdict {
+// judge asks one policy about rows. What has no opinion, or failed, leaves zeros.
+func (s *Set) judge(v *version, st *abi.State, rows []abi.Row, verdicts []abi.Verdict) answer {
 	n := len(rows)
 	g, a := s.ask(v, EntryAdmit, st, abi.SliceBytes(rows), n, uint32(n)*abi.VerdictSize)
-	verdicts := s.scratch.verdicts[:n]
-	switch a {
-	case abstained:
+	if a != decided {
 		clear(verdicts)
-		return verdicts
-	case failed:
-		return nil
+		return a
 	}
 	copy(abi.SliceBytes(verdicts), g.call.View)
 	if err := checkVerdicts(verdicts); err != nil {
 		s.reject(v, EntryAdmit, err, st.NowNS)
-		return nil
+		clear(verdicts)
+		return failed
 	}
-	return verdicts
+	return decided
 }
 
 // combine adds one policy's verdicts to those before it, and reports whether it rejected a row.

@@ -7,24 +7,40 @@ import "github.com/sluice-dev/sluice/plugins/abi"
 // by is the first policy that decided.
 func (s *Set) BatchPlan(st *abi.State, out *abi.BatchPlan) (ok bool, by abi.PolicyID) {
 	*out = abi.BatchPlan{}
+	s.host.samples.keep(EntryBatchCap, st, nil)
 	c := newChained()
-	for _, v := range s.batch {
-		g, a := s.ask(v, EntryBatchCap, st, nil, 0, abi.BatchPlanSize)
+	for i := range s.batch {
+		l := &s.batch[i]
 		var p abi.BatchPlan
-		if a == decided {
-			copy(abi.Bytes(&p), g.call.View)
-			if err := checkBatchPlan(&p); err != nil {
-				s.reject(v, EntryBatchCap, err, st.NowNS)
-				a = failed
-			}
+		a := s.plan(l.version, st, &p)
+		if l.beside != nil {
+			l.beside.batchPlan(s, st, &p, a)
+		}
+		if l.version == nil {
+			continue
 		}
 		if a == decided {
 			smaller(out, &p)
 		}
-		c.add(v.id, a, p.HoldSteps)
+		c.add(l.id, a, p.HoldSteps)
 	}
 	out.HoldSteps = c.holdSteps()
 	return c.ok, c.by
+}
+
+// plan asks one policy for a batch plan.
+func (s *Set) plan(v *version, st *abi.State, p *abi.BatchPlan) answer {
+	g, a := s.ask(v, EntryBatchCap, st, nil, 0, abi.BatchPlanSize)
+	if a != decided {
+		return a
+	}
+	copy(abi.Bytes(p), g.call.View)
+	if err := checkBatchPlan(p); err != nil {
+		s.reject(v, EntryBatchCap, err, st.NowNS)
+		*p = abi.BatchPlan{}
+		return failed
+	}
+	return decided
 }
 
 // chained is how far the plans of a chain have come: who decided, and for how long that holds.
@@ -74,18 +90,18 @@ func smaller(sum, p *abi.BatchPlan) {
 func (s *Set) Speculate(st *abi.State, rows []abi.Row, out *abi.SpecPlan, k []int32) (ok bool, by abi.PolicyID) {
 	*out = abi.SpecPlan{}
 	n := len(rows)
+	s.host.samples.keep(EntrySpeculate, st, rows)
 	c := newChained()
-	for _, v := range s.spec {
-		g, a := s.ask(v, EntrySpeculate, st, abi.SliceBytes(rows), n, specSize(n))
+	each := s.scratch.k[:n]
+	for i := range s.spec {
+		l := &s.spec[i]
 		var p abi.SpecPlan
-		each := s.scratch.k[:n]
-		if a == decided {
-			copy(abi.Bytes(&p), g.call.View)
-			copy(abi.SliceBytes(each), g.call.View[abi.SpecPlanSize:])
-			if err := checkSpecPlan(&p, each); err != nil {
-				s.reject(v, EntrySpeculate, err, st.NowNS)
-				a = failed
-			}
+		a := s.draft(l.version, st, rows, &p, each)
+		if l.beside != nil {
+			l.beside.speculate(s, st, rows, &p, each, a)
+		}
+		if l.version == nil {
+			continue
 		}
 		switch {
 		case a == decided && c.ok:
@@ -94,10 +110,27 @@ func (s *Set) Speculate(st *abi.State, rows []abi.Row, out *abi.SpecPlan, k []in
 			*out = p
 			copy(k, each)
 		}
-		c.add(v.id, a, p.HoldSteps)
+		c.add(l.id, a, p.HoldSteps)
 	}
 	out.HoldSteps = c.holdSteps()
 	return c.ok, c.by
+}
+
+// draft asks one policy for a speculation plan.
+func (s *Set) draft(v *version, st *abi.State, rows []abi.Row, p *abi.SpecPlan, k []int32) answer {
+	n := len(rows)
+	g, a := s.ask(v, EntrySpeculate, st, abi.SliceBytes(rows), n, specSize(n))
+	if a != decided {
+		return a
+	}
+	copy(abi.Bytes(p), g.call.View)
+	copy(abi.SliceBytes(k), g.call.View[abi.SpecPlanSize:])
+	if err := checkSpecPlan(p, k); err != nil {
+		s.reject(v, EntrySpeculate, err, st.NowNS)
+		*p = abi.SpecPlan{}
+		return failed
+	}
+	return decided
 }
 
 // fewer combines a plan with those before it. The shortest n-gram that may match is the stricter the longer it is.

@@ -12,26 +12,40 @@ import (
 // by is the first policy that ranked.
 func (s *Set) Prioritize(st *abi.State, rows []abi.Row, out []abi.Ranking) (ok bool, by abi.PolicyID) {
 	n := len(rows)
-	for _, v := range s.prioritize {
-		g, a := s.ask(v, EntryPrioritize, st, abi.SliceBytes(rows), n, uint32(n)*abi.RankingSize)
-		if a == decided {
-			next := s.scratch.rankings[:n]
-			copy(abi.SliceBytes(next), g.call.View)
-			if err := checkRankings(next); err != nil {
-				s.reject(v, EntryPrioritize, err, st.NowNS)
-				a = failed
-			} else if !ok {
-				copy(out, next)
-				ok, by = true, v.id
-			} else {
-				s.refine(out, next)
-			}
+	s.host.samples.keep(EntryPrioritize, st, rows)
+	next := s.scratch.rankings[:n]
+	for i := range s.prioritize {
+		l := &s.prioritize[i]
+		a := s.rank(l.version, st, rows, next)
+		if l.beside != nil {
+			l.beside.prioritize(s, st, rows, next, a)
 		}
-		if a == failed && by == abi.Native {
-			by = -v.id
+		switch {
+		case a == decided && !ok:
+			copy(out, next)
+			ok, by = true, l.id
+		case a == decided:
+			s.refine(out, next)
+		case a == failed && by == abi.Native:
+			by = -l.id
 		}
 	}
 	return ok, by
+}
+
+// rank asks one policy to rank rows.
+func (s *Set) rank(v *version, st *abi.State, rows []abi.Row, into []abi.Ranking) answer {
+	n := len(rows)
+	g, a := s.ask(v, EntryPrioritize, st, abi.SliceBytes(rows), n, uint32(n)*abi.RankingSize)
+	if a != decided {
+		return a
+	}
+	copy(abi.SliceBytes(into), g.call.View)
+	if err := checkRankings(into); err != nil {
+		s.reject(v, EntryPrioritize, err, st.NowNS)
+		return failed
+	}
+	return decided
 }
 
 // refine breaks the ties of sum by next.

@@ -21,6 +21,7 @@ type stats struct {
 	logLost   atomic.Uint64
 	badLines  atomic.Uint64
 	replaced  atomic.Uint64
+	recycled  atomic.Uint64
 	metrics   [Metrics]atomic.Int64
 	published atomic.Uint32 // bit set: metrics that were ever set
 }
@@ -40,6 +41,32 @@ func (s *stats) called(e Entry, used int64) {
 	}
 	if u > h.maxFuel.Load() { // one writer: no compare and swap needed
 		h.maxFuel.Store(u)
+	}
+}
+
+// decisions counts the calls of hooks that a step makes.
+func (s *stats) decisions() (n uint64) {
+	for i := range s.hook {
+		if i != hookIndex(abi.HookConfigure) && i != hookIndex(abi.HookState) {
+			n += s.hook[i].calls.Load()
+		}
+	}
+	return n
+}
+
+// reset begins anew, when a shadow becomes a policy: its faults were no fallbacks.
+func (s *stats) reset() {
+	for i := range s.hook {
+		h := &s.hook[i]
+		for _, n := range []*atomic.Uint64{&h.calls, &h.abstains, &h.lastFuel, &h.maxFuel} {
+			n.Store(0)
+		}
+		for f := range h.fallbacks {
+			h.fallbacks[f].Store(0)
+		}
+	}
+	for _, n := range []*atomic.Uint64{&s.badCalls, &s.logLines, &s.logLost, &s.badLines, &s.replaced, &s.recycled} {
+		n.Store(0)
 	}
 }
 

@@ -1,7 +1,6 @@
 package plugins
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -11,7 +10,8 @@ func policyID(n int) abi.PolicyID { return abi.PolicyID(n) }
 
 // Swap returns the set in force and its epoch, after putting a staged change into force. changed says that the set is not
 // the one that the last Swap returned. now is the loop's clock in ns. The loop's goroutine calls it between two steps;
-// when nothing is staged it costs two atomic loads.
+// when nothing is staged it costs a few atomic loads, and a look at
+// how large each instance's memory is.
 func (h *Host) Swap(now int64) (set abi.Decider, epoch uint32, changed bool) {
 	if !h.attached.Load() && !h.opt.Inline {
 		h.gate.Lock() // a change that takes effect at once is finished first
@@ -22,6 +22,20 @@ func (h *Host) Swap(now int64) (set abi.Decider, epoch uint32, changed bool) {
 	if c := h.staged.Load(); c != nil {
 		h.take(c, now)
 	}
+	if h.switching.Load() != nil {
+		h.takeSwitch(now)
+	}
+	if at := h.nextProbe.Load(); at <= now && h.nextProbe.CompareAndSwap(at, never) {
+		if h.opt.Inline {
+			h.probe(now)
+		} else {
+			h.tasks.Go(func() { h.probe(now) })
+		}
+	}
+	if len(h.trials) > 0 {
+		h.judgeTrials(now)
+	}
+	h.recycle(now)
 	changed = h.current.epoch != h.seen
 	h.seen = h.current.epoch
 	return h.current, h.seen, changed
@@ -35,6 +49,7 @@ func (h *Host) Detach() {
 	if c := h.staged.Load(); c != nil {
 		h.take(c, h.now)
 	}
+	h.takeSwitch(h.now)
 }
 
 // take activates a staged change unless it was withdrawn meanwhile.
@@ -47,7 +62,20 @@ func (h *Host) take(c *change, now int64) {
 // activate puts a change into force. The caller is the loop, or holds the gate while there is none.
 func (h *Host) activate(c *change, now int64) {
 	for _, m := range c.moves {
-		h.carry(m.from, m.to, now)
+		if m.always || m.to.anew {
+			h.carry(m.from.cur, m.to, now)
+		}
+	}
+	for _, s := range c.set.shadows {
+		s.since.CompareAndSwap(0, max(now, 1))
+	}
+	for _, v := range c.tried {
+		v.try(now)
+	}
+	if v := c.promoted; v != nil {
+		v.shadow = nil
+		v.shadowing.Store(false)
+		v.stats.reset()
 	}
 	for i := range c.slots { // quarantined after the change was composed
 		if prev := c.slots[i].previous; prev != nil && prev.quarantined.Load() {
@@ -55,20 +83,29 @@ func (h *Host) activate(c *change, now int64) {
 			c.gone = append(c.gone, prev)
 		}
 	}
-	c.set.epoch = h.current.epoch + 1
-	h.current = c.set
+	h.chain = c.set
 	for _, v := range c.parked { // now, not by the keeper: a rollback may ready it again at any time
 		g := v.cur
 		v.cur = nil
 		v.activeSince.Store(0)
 		h.discard(g.close)
 	}
+	for i := range c.slots {
+		if s := &c.slots[i]; s.disabled && s.active != nil {
+			s.active.activeSince.Store(0)
+		}
+	}
+	h.trials = h.trials[:0]
+	for _, v := range c.set.all {
+		if v.halfOpen.Load() {
+			h.trials = append(h.trials, v)
+		}
+	}
 	h.mu.Lock()
 	h.slots = c.slots
-	for _, v := range c.set.all {
-		v.activeSince.CompareAndSwap(0, max(now, 1))
-	}
+	h.enforce(now)
 	h.mu.Unlock()
+	h.schedule(c.slots)
 	for _, v := range c.gone {
 		h.discard(v.close)
 	}
@@ -80,23 +117,24 @@ func (h *Host) activate(c *change, now int64) {
 	close(c.done)
 }
 
-// carry hands the state of a policy to its next version. What goes wrong costs the state and nothing else.
-func (h *Host) carry(from, to *version, now int64) {
-	if !from.hooks.Has(abi.HookState) || !to.hooks.Has(abi.HookState) || from.cur == nil || to.cur == nil {
+// carry hands the state of an instance to the one of a version. What goes wrong costs the state and nothing else.
+func (h *Host) carry(from *guest, to *version, now int64) {
+	if from == nil || to.cur == nil || !from.v.hooks.Has(abi.HookState) || !to.hooks.Has(abi.HookState) {
 		return
 	}
 	lost := func(err error) {
 		h.tell(Event{Kind: EventStateLost, Name: to.name, Digest: to.digest, Err: err, At: now})
 	}
-	saved, err := from.cur.save(now)
+	saved, err := from.save(now)
 	if err != nil {
-		from.stats.fellBack(EntrySave, trapFault(err))
+		from.v.stats.fellBack(EntrySave, trapFault(err))
 		lost(err)
 		return
 	}
 	if len(saved) == 0 {
 		return
 	}
+	to.anew = false
 	why, err := to.cur.restore(saved, now)
 	if err == nil {
 		return
@@ -143,37 +181,4 @@ func (g *guest) restore(saved []byte, now int64) (Fault, error) {
 		return FaultBadReturn, fmt.Errorf("%s returned %d: 0 is restored, 1 is declined", abi.ExportRestore, c.Ret)
 	}
 	return faults, nil
-}
-
-// demote replaces a quarantined version by the one before it, else by the native default. An error means that the version
-// has left the set meanwhile, or that the host is closing.
-func (h *Host) demote(bad *version) {
-	ctx := context.Background()
-	if h.hold(ctx, h.changing) != nil {
-		return
-	}
-	defer release(h.changing)
-	c := h.compose()
-	s := c.find(bad.name)
-	if s == nil || s.active != bad {
-		return
-	}
-	c.gone = append(c.gone, bad)
-	s.active, s.fallen = nil, bad
-	if prev := s.previous; prev != nil {
-		if err := h.ready(ctx, prev); err != nil {
-			h.tell(Event{Kind: EventSpareFailed, Name: prev.name, Digest: prev.digest, Err: err})
-			c.gone = append(c.gone, prev)
-		} else {
-			s.active = prev
-			c.events = append(c.events, Event{Kind: EventRestored, Name: prev.name, Digest: prev.digest})
-		}
-		s.previous = nil
-	}
-	if h.opt.Inline { // the step goes on with the set that it began with
-		c.set = newSet(h, versions(c.slots))
-		h.staged.Store(c)
-		return
-	}
-	_ = h.apply(ctx, c) // fails only when the host is closing, which frees all
 }

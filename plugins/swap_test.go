@@ -192,16 +192,21 @@ func TestTheFirstSetIsTakenWholeOrNotAtAll(t *testing.T) {
 
 // counting admits with its number of calls as the mark, and carries it over a swap. The version is what it adds.
 func counting(step int32, restore ...guesttest.Code) []byte {
+	return guesttest.Policy(countingFuncs(step, restore...)...)
+}
+
+func countingFuncs(step int32, restore ...guesttest.Code) []guesttest.Func {
 	count := guesttest.Seq(guesttest.I32(guesttest.Free), guesttest.Load32(0))
 	if restore == nil {
 		restore = []guesttest.Code{guesttest.I32(guesttest.Free), guesttest.I32(guesttest.ConfigPtr), guesttest.Load32(0), guesttest.Store32(0), guesttest.I32(0)}
 	}
-	return guesttest.Policy(
+	return []guesttest.Func{
 		guesttest.Hook(abi.ExportAdmit,
 			guesttest.I32(guesttest.Free), count, guesttest.I32(step), guesttest.Add32, guesttest.Store32(0),
 			guesttest.Put32(guesttest.OutPtr, 1|0xff<<8), guesttest.I32(guesttest.OutPtr), count, guesttest.Store32(16), guesttest.I32(0)),
 		guesttest.Hook(abi.ExportSave, guesttest.I64(guesttest.Free<<32|4)),
-		guesttest.Hook(abi.ExportRestore, restore...))
+		guesttest.Hook(abi.ExportRestore, restore...),
+	}
 }
 
 func TestASwapCarriesThePolicysStateOver(t *testing.T) {

@@ -21,18 +21,35 @@ type version struct {
 	module       Module
 	hooks        abi.Hook
 	reads        abi.Group
+	pages        uint32 // what its memory may grow to, each of 64 KiB
+	report       Report
 	say          func(v *version, level int32, line string)
 
 	id     abi.PolicyID // set when it is first put into a set
 	number int          // 1 for the first version of this name
 
-	cur    *guest // owned by the loop while the version is in the current set
-	recent window // likewise
-	spare  atomic.Pointer[guest]
+	// Owned by the loop while the version is in the current set, or beside it.
+	cur    *guest
+	recent window
+	anew   bool    // cur took over from an instance that failed, and did not get its state
+	shadow *shadow // that the version is; nil when it decides
+	trial  trial
 
+	spare       atomic.Pointer[guest]
 	quarantined atomic.Bool
+	halfOpen    atomic.Bool  // it decides on trial
+	probeAt     atomic.Int64 // while it rests: when it is tried again, on the host's clock
+	shadowing   atomic.Bool  // shadow, for other goroutines
 	activeSince atomic.Int64
 	stats       stats
+}
+
+// role says in log lines whose they are.
+func (v *version) role() string {
+	if v.shadowing.Load() {
+		return "shadow"
+	}
+	return "policy"
 }
 
 // newVersion identifies a policy. Nothing is compiled yet.
@@ -43,6 +60,7 @@ func newVersion(p Policy, b Budget, faultLimit int) (*version, error) {
 		seed:   binary.LittleEndian.Uint64(sum[:]),
 		recent: window{at: make([]int64, faultLimit)},
 	}
+	v.report = Report{Digest: v.digest, Hooks: []string{}, Reads: []string{}, Imports: []string{}, Tests: []Tested{}}
 	if v.config == nil {
 		v.config = map[string]string{}
 	}

@@ -70,6 +70,12 @@ func (i *instance) Read(ptr, size uint32) ([]byte, bool) {
 	return i.memory()[ptr:end], true
 }
 
+// Size implements plugins.Instance.
+func (i *instance) Size() uint32 { return uint32(i.g.size) }
+
+// Fuel implements plugins.Instance.
+func (i *instance) Fuel() int64 { return int64(i.g.fuel) }
+
 // Close implements plugins.Instance.
 func (i *instance) Close() error {
 	if i.g == nil {

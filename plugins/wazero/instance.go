@@ -55,6 +55,12 @@ func (i *instance) Call(c *plugins.Call) error {
 // Read implements plugins.Instance.
 func (i *instance) Read(ptr, size uint32) ([]byte, bool) { return i.memory.Read(ptr, size) }
 
+// Size implements plugins.Instance.
+func (i *instance) Size() uint32 { return i.memory.Size() }
+
+// Fuel implements plugins.Instance.
+func (i *instance) Fuel() int64 { return int64(i.fuel.Get()) }
+
 // Close implements plugins.Instance.
 func (i *instance) Close() error {
 	if i.closed {

@@ -59,6 +59,7 @@ var (
 	Unreachable = op(0x00)
 	Return      = op(0x0f)
 	Drop        = op(0x1a)
+	And32       = op(0x71)
 	Add32       = op(0x6a)
 	Sub32       = op(0x6b)
 	Mul32       = op(0x6c)

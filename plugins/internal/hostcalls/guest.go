@@ -18,6 +18,7 @@ type Guest struct {
 	now    int64
 	random uint64
 	said   string        // its first line on standard error
+	talked bool          // it wrote to standard error
 	lines  [2]lineBuffer // standard output and error
 	clean  [plugins.MaxLogBytes + utf8.UTFMax]byte
 }
@@ -31,11 +32,17 @@ type Fuel interface {
 // Begin sets what the guest sees during the next call: now in ns, and the seed of its random numbers.
 func (g *Guest) Begin(now int64, seed uint64) {
 	g.now, g.random = now, seed
-	g.said = ""
+	g.said, g.talked = "", false
 }
 
-// Said is the first line that the guest wrote to its standard error since Begin.
-func (g *Guest) Said() string { return g.said }
+// Said is the first line that the guest wrote to its standard error since Begin, or what there is of it: the fuel may have
+// run out before its end.
+func (g *Guest) Said() string {
+	if err := &g.lines[1]; g.said == "" && g.talked {
+		return string(printable(err.buf[:err.n], g.clean[:0]))
+	}
+	return g.said
+}
 
 // charge makes the guest pay for a call into the host, and chargeBytes for what the host touches for it.
 func (g *Guest) charge() { g.pay(plugins.HostCallFuel) }

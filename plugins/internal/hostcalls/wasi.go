@@ -194,6 +194,7 @@ func fdWrite(g *Guest, stack []uint64) {
 // print passes lines on: standard output as information, standard error as warnings.
 func (g *Guest) print(fd uint32, text []byte) {
 	level := int32(fd - 1)
+	g.talked = g.talked || fd == 2
 	g.lines[fd-1].write(text, func(line []byte, truncated bool) {
 		line = printable(line, g.clean[:0])
 		if fd == 2 && g.said == "" {
