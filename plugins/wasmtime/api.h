@@ -52,6 +52,7 @@ typedef uint8_t wasmtime_opt_level_t;
 #define WASMTIME_EXTERN_GLOBAL 1
 #define WASMTIME_EXTERN_MEMORY 3
 #define WASMTIME_OPT_LEVEL_SPEED 1
+#define WASMTIME_TRAP_CODE_INTERRUPT 10
 
 typedef struct wasmtime_instance {
   uint64_t store_id;
@@ -143,7 +144,7 @@ void wasm_trap_message(const wasm_trap_t *, wasm_byte_vec_t *out);
 void wasm_trap_trace(const wasm_trap_t *, wasm_frame_vec_t *out);
 uint32_t wasm_frame_func_index(const wasm_frame_t *);
 const wasm_name_t *wasmtime_frame_func_name(const wasm_frame_t *);
-wasm_trap_t *wasmtime_trap_new(const char *msg, size_t msg_len);
+wasm_trap_t *wasmtime_trap_new_code(wasmtime_trap_code_t code);
 bool wasmtime_trap_code(const wasm_trap_t *, wasmtime_trap_code_t *code);
 void wasmtime_error_delete(wasmtime_error_t *error);
 void wasmtime_error_message(const wasmtime_error_t *error, wasm_name_t *message);

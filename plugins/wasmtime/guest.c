@@ -128,19 +128,18 @@ static void to_go(void *arg) { sluiceHostCall(arg); }
 
 // host_call is every function of the host. Go runs on the thread's own stack, which it knows.
 static wasm_trap_t *host_call(void *env, wasmtime_caller_t *caller, wasmtime_val_raw_t *values, size_t n) {
-  static const char ended[] = "ended by the host";
   sluice_guest *g = wasmtime_context_get_data(wasmtime_caller_context(caller));
   if (!g->bound) bind(g, caller);
-  if (!g->bound || n > SLUICE_ARGS) return wasmtime_trap_new(ended, strlen(ended));
+  if (!g->bound || n > SLUICE_ARGS) return wasmtime_trap_new_code(WASMTIME_TRAP_CODE_INTERRUPT);
   read_fuel(g);
   read_memory(g);
   g->called = (uintptr_t)env;
   for (size_t i = 0; i < n; i++) g->args[i] = (uint64_t)values[i].i64;
   void *guest_stack;
-  sluice_on_stack(sluice_below(g->system_stack), &guest_stack, to_go, g);
+  sluice_on_stack(g->system_stack, &guest_stack, to_go, g);
   write_fuel(g);
   if (n > 0) values[0].i64 = (int64_t)g->args[0];
-  return g->ended ? wasmtime_trap_new(ended, strlen(ended)) : NULL;
+  return g->ended ? wasmtime_trap_new_code(WASMTIME_TRAP_CODE_INTERRUPT) : NULL;
 }
 
 wasmtime_error_t *sluice_linker_define(wasmtime_linker_t *linker, const char *module, size_t module_len, const char *name,

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -31,16 +32,18 @@ type Options struct {
 type Runtime struct {
 	engine *C.wasm_engine_t
 	linker *C.wasmtime_linker_t
+	cache  *cache
 
 	modules, instances atomic.Int64
 }
 
 // New returns a runtime.
 func New(opt Options) (*Runtime, error) {
-	r := &Runtime{engine: C.sluice_engine_new()}
-	if r.engine == nil {
-		return nil, errors.New("start wasmtime: it refused its configuration")
+	kept, err := openCache(opt.CacheDir)
+	if err != nil {
+		return nil, fmt.Errorf("open the cache of compiled policies: %w", err)
 	}
+	r := &Runtime{engine: C.sluice_engine_new(), cache: kept}
 	r.linker = C.wasmtime_linker_new(r.engine)
 	for k, f := range hostcalls.All() {
 		if err := r.define(k, f); err != nil {
@@ -85,7 +88,20 @@ func failure(e *C.wasmtime_error_t) error {
 	defer C.wasmtime_error_delete(e)
 	var message C.wasm_byte_vec_t
 	C.wasmtime_error_message(e, &message)
-	return errors.New(taken(&message))
+	return errors.New(oneLine(taken(&message)))
+}
+
+// oneLine joins the causes that wasmtime writes below each other.
+func oneLine(text string) string {
+	text, _, _ = strings.Cut(text, "\nStack backtrace:")
+	var parts []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "0123456789: ")
+		if line != "" && line != "Caused by" && line != "Caused by:" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, ": ")
 }
 
 // taken copies bytes of C's and frees them.
@@ -110,11 +126,11 @@ func (r *Runtime) Validate(_ context.Context, wasm []byte) error {
 
 // Compile implements plugins.Runtime.
 func (r *Runtime) Compile(_ context.Context, code []byte) (plugins.Module, error) {
-	m := &module{r: r}
-	b, n := binary(code)
-	if err := failure(C.wasmtime_module_new(r.engine, b, n, &m.code)); err != nil {
+	native, err := r.native(code)
+	if err != nil {
 		return nil, err
 	}
+	m := &module{r: r, code: native}
 	if err := failure(C.wasmtime_linker_instantiate_pre(r.linker, m.code, &m.linked)); err != nil {
 		C.wasmtime_module_delete(m.code)
 		return nil, err
@@ -123,11 +139,38 @@ func (r *Runtime) Compile(_ context.Context, code []byte) (plugins.Module, error
 	return m, nil
 }
 
+// native takes compiled code from the cache, or compiles.
+func (r *Runtime) native(code []byte) (m *C.wasmtime_module_t, err error) {
+	if kept, ok := r.cache.load(code); ok {
+		b, n := binary(kept)
+		if failure(C.wasmtime_module_deserialize(r.engine, b, n, &m)) == nil {
+			return m, nil
+		} // of another version or for another processor: it is compiled again
+	}
+	b, n := binary(code)
+	if err := failure(C.wasmtime_module_new(r.engine, b, n, &m)); err != nil {
+		return nil, err
+	}
+	if r.cache.root != nil {
+		r.keep(code, m)
+	}
+	return m, nil
+}
+
+func (r *Runtime) keep(code []byte, m *C.wasmtime_module_t) {
+	var native C.wasm_byte_vec_t
+	if failure(C.wasmtime_module_serialize(m, &native)) != nil {
+		return // as when it cannot be stored: the next start compiles again
+	}
+	defer C.wasm_byte_vec_delete(&native)
+	r.cache.store(code, unsafe.Slice((*byte)(unsafe.Pointer(native.data)), native.size))
+}
+
 // Close implements plugins.Runtime.
 func (r *Runtime) Close() error {
 	C.wasmtime_linker_delete(r.linker)
 	C.wasm_engine_delete(r.engine)
-	return nil
+	return r.cache.close()
 }
 
 var _ plugins.Runtime = (*Runtime)(nil)

@@ -25,34 +25,54 @@ void sluice_stack_delete(char *stack, size_t bytes) {
   if (stack != NULL) munmap(stack - guard, guard + bytes);
 }
 
-// The compiler does not see that the stack pointer moves: a register that calls preserve remembers it.
-__attribute__((noinline)) void sluice_on_stack(void *top, void **left, void (*f)(void *), void *arg) {
+// In assembler, because the unwinder of whoever looks for a backtrace must find its way from one stack to the other: Rust
+// does when RUST_BACKTRACE is set. A register that calls preserve holds the place.
+#define STRING(x) #x
+#define SYMBOL(prefix, name) STRING(prefix) name
+#define NAME SYMBOL_OF(__USER_LABEL_PREFIX__)
+#define SYMBOL_OF(prefix) SYMBOL(prefix, "sluice_on_stack")
+
 #if defined(__x86_64__)
-  __asm__ volatile(
-      "movq %%rsp, %%rbx\n\t"
-      "movq %%rsp, (%[left])\n\t"
-      "movq %[top], %%rsp\n\t"
-      "callq *%[f]\n\t"
-      "movq %%rbx, %%rsp"
-      : "+D"(arg), [top] "+S"(top), [f] "+a"(f), [left] "+d"(left)
-      :
-      : "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+__asm__(
+    ".text\n"
+    ".globl " NAME "\n"
+    ".p2align 4\n" NAME ":\n"
+    ".cfi_startproc\n"
+    "  pushq %rbp\n"
+    "  .cfi_def_cfa_offset 16\n"
+    "  .cfi_offset %rbp, -16\n"
+    "  movq %rsp, %rbp\n"
+    "  .cfi_def_cfa_register %rbp\n"
+    "  movq %rsp, (%rsi)\n"
+    "  movq %rdi, %rsp\n"
+    "  movq %rcx, %rdi\n"
+    "  callq *%rdx\n"
+    "  movq %rbp, %rsp\n"
+    "  popq %rbp\n"
+    "  .cfi_def_cfa %rsp, 8\n"
+    "  ret\n"
+    ".cfi_endproc\n");
 #elif defined(__aarch64__)
-  register void *x0 __asm__("x0") = arg;
-  __asm__ volatile(
-      "mov x19, sp\n\t"
-      "str x19, [%[left]]\n\t"
-      "mov sp, %[top]\n\t"
-      "blr %[f]\n\t"
-      "mov sp, x19"
-      : "+r"(x0)
-      : [top] "r"(top), [f] "r"(f), [left] "r"(left)
-      : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
-        "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14",
-        "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
-        "v31", "memory", "cc");
+__asm__(
+    ".text\n"
+    ".globl " NAME "\n"
+    ".p2align 4\n" NAME ":\n"
+    ".cfi_startproc\n"
+    "  stp x29, x30, [sp, #-16]!\n"
+    "  .cfi_def_cfa_offset 16\n"
+    "  .cfi_offset x29, -16\n"
+    "  .cfi_offset x30, -8\n"
+    "  mov x29, sp\n"
+    "  .cfi_def_cfa_register x29\n"
+    "  str x29, [x1]\n"
+    "  mov sp, x0\n"
+    "  mov x0, x3\n"
+    "  blr x2\n"
+    "  mov sp, x29\n"
+    "  ldp x29, x30, [sp], #16\n"
+    "  .cfi_def_cfa sp, 0\n"
+    "  ret\n"
+    ".cfi_endproc\n");
 #else
 #error "no way to change stacks is written for this processor"
 #endif
-}

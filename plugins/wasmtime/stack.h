@@ -10,10 +10,7 @@ char *sluice_stack_new(size_t bytes);
 void sluice_stack_delete(char *stack, size_t bytes);
 
 // sluice_on_stack runs f(arg) with the stack pointer at top, and stores in *left where it was before.
+// Both stacks are free below those addresses.
 void sluice_on_stack(void *top, void **left, void (*f)(void *), void *arg);
-
-// sluice_below is where a function may run on a stack that was left at sp: below what the compiler may have put there
-// without moving the stack pointer.
-static inline void *sluice_below(void *sp) { return (void *)(((size_t)sp - 512) & ~(size_t)15); }
 
 #endif // SLUICE_WASMTIME_STACK_H

@@ -15,6 +15,9 @@ func (i *instance) trap(name string, err error) *plugins.Trap {
 	cause, trace, _ := strings.Cut(err.Error(), "\nwasm stack trace:\n")
 	trace, _, _ = strings.Cut(trace, "\n\nGo runtime stack trace:")
 	t := &plugins.Trap{Func: name, Said: i.guest.Said()}
+	if _, why, ok := strings.Cut(cause, " failed: "); ok && name == "start" { // "start function[1] failed: "
+		cause = why
+	}
 	t.Cause = strings.TrimPrefix(strings.TrimSuffix(cause, " (recovered by wazero)"), "wasm error: ")
 	for line := range strings.Lines(trace) {
 		frame := strings.TrimPrefix(strings.TrimSpace(line), ".")

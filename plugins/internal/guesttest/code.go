@@ -1,6 +1,9 @@
 package guesttest
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Code is instructions. The functions below make it; Seq joins it.
 type Code []byte
@@ -40,6 +43,9 @@ func signed(v int64) []byte {
 func I32(v int32) Code { return op(0x41, signed(int64(v))) }
 func I64(v int64) Code { return op(0x42, signed(v)) }
 
+// F64 is a constant.
+func F64(v float64) Code { return op(0x44, binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))) }
+
 // Get and Set use a parameter or local, Call another function, GetGlobal a global.
 func Get(local uint32) Code   { return op(0x20, unsigned(local)) }
 func Set(local uint32) Code   { return op(0x21, unsigned(local)) }
@@ -70,7 +76,9 @@ var (
 	GtS64       = op(0x55)
 	Wrap        = op(0xa7) // i64 to i32
 	Extend      = op(0xad) // i32 to i64, unsigned
+	TruncF64    = op(0xaa) // f64 to i32, signed
 	Grow        = op(0x40, []byte{0})
+	Fill        = op(0xfc, []byte{11, 0}) // address, byte, length
 )
 
 const noResult = 0x40
