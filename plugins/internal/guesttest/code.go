@@ -3,6 +3,8 @@ package guesttest
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/sluice-dev/sluice/plugins/internal/wasmasm"
 )
 
 // Code is instructions. The functions below make it; Seq joins it.
@@ -25,19 +27,10 @@ func op(code byte, imm ...[]byte) Code {
 	return c
 }
 
-func unsigned(v uint32) []byte { return binary.AppendUvarint(nil, uint64(v)) }
-
-func signed(v int64) []byte {
-	var b []byte
-	for {
-		low := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && low&0x40 == 0 || v == -1 && low&0x40 != 0 {
-			return append(b, low)
-		}
-		b = append(b, low|0x80)
-	}
-}
+var (
+	unsigned = wasmasm.U32
+	signed   = wasmasm.S64
+)
 
 // I32 and I64 are constants.
 func I32(v int32) Code { return op(0x41, signed(int64(v))) }
