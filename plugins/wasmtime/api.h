@@ -41,18 +41,30 @@ typedef struct wasm_valtype_vec_t {
   wasm_valtype_t **data;
 } wasm_valtype_vec_t;
 
-typedef uint8_t wasm_valkind_t; // 0 is i32, 1 is i64
+typedef uint8_t wasm_valkind_t;
 typedef uint8_t wasmtime_valkind_t;
 typedef uint8_t wasmtime_extern_kind_t;
 typedef uint8_t wasmtime_trap_code_t;
 typedef uint8_t wasmtime_opt_level_t;
 
-#define WASMTIME_I64 1
-#define WASMTIME_EXTERN_FUNC 0
-#define WASMTIME_EXTERN_GLOBAL 1
-#define WASMTIME_EXTERN_MEMORY 3
-#define WASMTIME_OPT_LEVEL_SPEED 1
-#define WASMTIME_TRAP_CODE_INTERRUPT 10
+enum { WASM_I32, WASM_I64 };
+enum { WASMTIME_I32, WASMTIME_I64 };
+enum { WASMTIME_EXTERN_FUNC, WASMTIME_EXTERN_GLOBAL, WASMTIME_EXTERN_TABLE, WASMTIME_EXTERN_MEMORY };
+enum { WASMTIME_OPT_LEVEL_NONE, WASMTIME_OPT_LEVEL_SPEED };
+
+enum {
+  WASMTIME_TRAP_CODE_STACK_OVERFLOW,
+  WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS,
+  WASMTIME_TRAP_CODE_HEAP_MISALIGNED,
+  WASMTIME_TRAP_CODE_TABLE_OUT_OF_BOUNDS,
+  WASMTIME_TRAP_CODE_INDIRECT_CALL_TO_NULL,
+  WASMTIME_TRAP_CODE_BAD_SIGNATURE,
+  WASMTIME_TRAP_CODE_INTEGER_OVERFLOW,
+  WASMTIME_TRAP_CODE_INTEGER_DIVISION_BY_ZERO,
+  WASMTIME_TRAP_CODE_BAD_CONVERSION_TO_INTEGER,
+  WASMTIME_TRAP_CODE_UNREACHABLE_CODE_REACHED,
+  WASMTIME_TRAP_CODE_INTERRUPT,
+};
 
 typedef struct wasmtime_instance {
   uint64_t store_id;

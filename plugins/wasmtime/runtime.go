@@ -51,10 +51,17 @@ func New(opt Options) (*Runtime, error) {
 			return nil, fmt.Errorf("define the host's function %s.%s: %w", f.Module, f.Name, err)
 		}
 	}
+	if err := r.check(); err != nil {
+		r.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
 func (r *Runtime) define(index int, f hostcalls.Func) error {
+	if len(f.Params) > C.SLUICE_ARGS {
+		return errors.New("BUG: more parameters than guest.h has room for")
+	}
 	kinds := kindsOf(f.Params, f.Results)
 	return failure(C.sluice_linker_define(r.linker, text(f.Module), C.size_t(len(f.Module)), text(f.Name), C.size_t(len(f.Name)),
 		(*C.uint8_t)(unsafe.SliceData(kinds)), C.size_t(len(f.Params)), C.size_t(len(f.Results)), C.uintptr_t(index)))
@@ -63,9 +70,9 @@ func (r *Runtime) define(index int, f hostcalls.Func) error {
 // kindsOf writes a function's type as wasmtime does. The host and its guests exchange integers only.
 func kindsOf(params, results []meter.ValueType) (kinds []byte) {
 	for _, t := range slices.Concat(params, results) {
-		kind := byte(0) // i32
+		kind := byte(C.WASM_I32)
 		if t == meter.I64 {
-			kind = 1
+			kind = C.WASM_I64
 		}
 		kinds = append(kinds, kind)
 	}
@@ -130,6 +137,11 @@ func (r *Runtime) Compile(_ context.Context, code []byte) (plugins.Module, error
 	if err != nil {
 		return nil, err
 	}
+	return r.link(native)
+}
+
+// link takes native code over and gives it the functions of the host.
+func (r *Runtime) link(native *C.wasmtime_module_t) (*module, error) {
 	m := &module{r: r, code: native}
 	if err := failure(C.wasmtime_linker_instantiate_pre(r.linker, m.code, &m.linked)); err != nil {
 		C.wasmtime_module_delete(m.code)
@@ -147,14 +159,16 @@ func (r *Runtime) native(code []byte) (m *C.wasmtime_module_t, err error) {
 			return m, nil
 		} // of another version or for another processor: it is compiled again
 	}
-	b, n := binary(code)
-	if err := failure(C.wasmtime_module_new(r.engine, b, n, &m)); err != nil {
-		return nil, err
-	}
-	if r.cache.root != nil {
+	if m, err = r.translate(code); err == nil && r.cache.root != nil {
 		r.keep(code, m)
 	}
-	return m, nil
+	return m, err
+}
+
+func (r *Runtime) translate(code []byte) (m *C.wasmtime_module_t, err error) {
+	b, n := binary(code)
+	err = failure(C.wasmtime_module_new(r.engine, b, n, &m))
+	return m, err
 }
 
 func (r *Runtime) keep(code []byte, m *C.wasmtime_module_t) {

@@ -19,16 +19,18 @@ const maxFrames = 8
 // causes are the traps that a guest of the meter's features can meet, by wasmtime's codes, in the words of the other
 // runtime.
 var causes = map[C.wasmtime_trap_code_t]string{
-	0: "stack overflow",
-	1: "out of bounds memory access",
-	3: "invalid table access", // out of bounds
-	4: "invalid table access", // no function there
-	5: "indirect call type mismatch",
-	6: "integer overflow",
-	7: "integer divide by zero",
-	8: "invalid conversion to integer",
-	9: "unreachable",
+	C.WASMTIME_TRAP_CODE_STACK_OVERFLOW:            "stack overflow",
+	C.WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS:      "out of bounds memory access",
+	C.WASMTIME_TRAP_CODE_TABLE_OUT_OF_BOUNDS:       "invalid table access",
+	C.WASMTIME_TRAP_CODE_INDIRECT_CALL_TO_NULL:     "invalid table access",
+	C.WASMTIME_TRAP_CODE_BAD_SIGNATURE:             "indirect call type mismatch",
+	C.WASMTIME_TRAP_CODE_INTEGER_OVERFLOW:          "integer overflow",
+	C.WASMTIME_TRAP_CODE_INTEGER_DIVISION_BY_ZERO:  "integer divide by zero",
+	C.WASMTIME_TRAP_CODE_BAD_CONVERSION_TO_INTEGER: "invalid conversion to integer",
+	C.WASMTIME_TRAP_CODE_UNREACHABLE_CODE_REACHED:  unreachable,
 }
+
+const unreachable = "unreachable"
 
 // outcome says how the call of the named function ended: nil, or why it did not return.
 func (i *instance) outcome(name string) error {
@@ -52,7 +54,7 @@ func (i *instance) outcome(name string) error {
 		t.Cause = exit.Error()
 	case bool(g.bound) && g.fuel < 0:
 		t.OutOfFuel, t.Cause = true, "out of fuel"
-	case name == "start" && t.Cause == causes[9]:
+	case name == "start" && t.Cause == unreachable:
 		// There is no instance whose start failed, so its counter cannot be read.
 		t.Cause += ", or out of fuel"
 	}

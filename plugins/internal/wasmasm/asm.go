@@ -1,5 +1,5 @@
-// Package wasmasm assembles WebAssembly for tests: bytes in, bytes out. Nothing is checked, so that it writes broken modules
-// as well.
+// Package wasmasm assembles small WebAssembly modules, most of them for tests: bytes in, bytes out. Nothing is checked, so
+// that it writes broken modules as well.
 //
 //	wasm := wasmasm.Module(
 //		wasmasm.Section(wasmasm.SecType, wasmasm.FuncType(wasmasm.Vec(), wasmasm.Vec())),
