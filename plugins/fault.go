@@ -1,5 +1,7 @@
 package plugins
 
+import "slices"
+
 // Fault is a way in which a policy fails to decide.
 type Fault uint8
 
@@ -14,6 +16,9 @@ const (
 )
 
 var faultNames = [faults]string{"trap", "out_of_fuel", "bad_return", "bad_output", "no_instance"}
+
+// FaultNames lists the names of all faults.
+func FaultNames() []string { return slices.Clone(faultNames[:]) }
 
 // String returns the name as it stands in metrics.
 func (f Fault) String() string {

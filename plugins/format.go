@@ -19,8 +19,8 @@ var notWasm = []struct {
 	{"(module", "it is WebAssembly text: assemble it first"},
 }
 
-// checkFormat says in the user's words why bytes cannot be a policy, before anything parses them in earnest.
-func checkFormat(wasm []byte) error {
+// CheckFormat says in the user's words why bytes cannot be a policy, before anything parses them in earnest.
+func CheckFormat(wasm []byte) error {
 	if !bytes.HasPrefix(wasm, []byte("\x00asm")) {
 		for _, k := range notWasm {
 			if bytes.HasPrefix(wasm, []byte(k.prefix)) {

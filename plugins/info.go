@@ -24,10 +24,12 @@ type PolicyInfo struct {
 	Version     int               `json:"version"`                   // counts the versions of this name since the host began
 	ActiveSince int64             `json:"active_since_ns,omitempty"` // on the host's clock; 0 = it does not decide
 	Previous    string            `json:"previous,omitempty"`        // digest of what a rollback would activate
-	State       State             `json:"state"`
-	Fallen      *PolicyInfo       `json:"fallen,omitempty"`        // the quarantined version in whose place this one decides again
-	NextProbe   int64             `json:"next_probe_ns,omitempty"` // when a quarantined policy is tried again, on the host's clock; 0 = never
-	Shadow      *ShadowInfo       `json:"shadow,omitempty"`        // the candidate beside it
+	// PreviousConfig are the settings of what a rollback would activate.
+	PreviousConfig map[string]string `json:"previous_config,omitempty"`
+	State          State             `json:"state"`
+	Fallen         *PolicyInfo       `json:"fallen,omitempty"`        // the quarantined version in whose place this one decides again
+	NextProbe      int64             `json:"next_probe_ns,omitempty"` // when a quarantined policy is tried again, on the host's clock; 0 = never
+	Shadow         *ShadowInfo       `json:"shadow,omitempty"`        // the candidate beside it
 
 	Calls    []HookInfo       `json:"calls"` // one for each of Hooks
 	Replaced uint64           `json:"instances_replaced"`
@@ -70,11 +72,10 @@ func (h *Host) describe(s *slot) PolicyInfo {
 		return PolicyInfo{Name: s.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), State: StateShadow,
 			Calls: []HookInfo{}, Shadow: s.shadow.info()}
 	}
-	previous := ""
+	i := v.info("")
 	if s.previous != nil {
-		previous = s.previous.digest
+		i.Previous, i.PreviousConfig = s.previous.digest, maps.Clone(s.previous.config)
 	}
-	i := v.info(previous)
 	switch {
 	case s.disabled:
 		i.State = StateDisabled

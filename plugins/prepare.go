@@ -59,7 +59,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 	if len(wasm) > h.opt.MaxBytes {
 		return StageSize, fmt.Errorf("%d bytes, and %d are allowed: strip it (for Go, -ldflags='-s -w')", len(wasm), h.opt.MaxBytes)
 	}
-	if err := checkFormat(wasm); err != nil {
+	if err := CheckFormat(wasm); err != nil {
 		return StageFormat, err
 	}
 	m, err := meter.Rewrite(wasm, h.limits(v.budget)) // first: it bounds what the runtime's own decoder does not

@@ -40,7 +40,7 @@ func (r *Report) started(g *guest) {
 
 // described notes what a descriptor says.
 func (r *Report) described(lay *layout) {
-	r.ABIMinor, r.Hooks, r.Reads = int(lay.minor), HookNames(lay.hooks), groupNames(lay.reads)
+	r.ABIMinor, r.Hooks, r.Reads = int(lay.minor), HookNames(lay.hooks), GroupNames(lay.reads)
 }
 
 // Report is what the preparation found.

@@ -31,14 +31,14 @@ func (g *guest) readsOnly(s *golden) error {
 			answers[i] = append(bytes.Clone(g.call.View), byte(g.call.Ret))
 		}
 		if bytes.Equal(answers[0], answers[2]) && !bytes.Equal(answers[0], answers[1]) {
-			return fmt.Errorf("%v decides by fields that its descriptor does not declare: it declares %s", e, strings.Join(groupNames(g.lay.reads), ", "))
+			return fmt.Errorf("%v decides by fields that its descriptor does not declare: it declares %s", e, strings.Join(GroupNames(g.lay.reads), ", "))
 		}
 	}
 	return nil
 }
 
-// groupNames lists the names of a set of groups.
-func groupNames(set abi.Group) (names []string) {
+// GroupNames lists the names of a set of groups.
+func GroupNames(set abi.Group) (names []string) {
 	for _, v := range abi.Enums["Group"] {
 		if set.Has(abi.Group(v.Value)) {
 			names = append(names, v.Name)

@@ -48,15 +48,16 @@ func (h *Host) Shadow(ctx context.Context, name string, wasm []byte, config map[
 	if err != nil {
 		return err
 	}
-	v := cand.v
-	if err := h.attach(ctx, v); err != nil {
-		v.close()
+	if err := h.Attach(ctx, cand); err != nil {
+		cand.Close()
 		return err
 	}
 	return nil
 }
 
-func (h *Host) attach(ctx context.Context, v *version) error {
+// Attach is the second half of Shadow. After an error the candidate is still the caller's to close or activate.
+func (h *Host) Attach(ctx context.Context, cand *Candidate) error {
+	v := cand.v
 	if err := h.hold(ctx, h.changing); err != nil {
 		return fmt.Errorf("shadow policy %s: %w", v.name, err)
 	}

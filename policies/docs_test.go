@@ -1,6 +1,8 @@
 package policies_test
 
 import (
+	"bufio"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,83 +14,143 @@ import (
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
-// page is docs/policies.md: its files by name, and the lines of its shell blocks.
-type page struct {
-	files    map[string]string
-	commands []string
+// block is a part of docs/policies.md that is run: a file, or commands.
+type block struct {
+	file string // "" for commands
+	text string
 }
 
-var fence = regexp.MustCompile("(?ms)^```([a-z]+) ?([a-z_.]*)\n(.*?)^```$")
+var fence = regexp.MustCompile("(?ms)^```([a-z]+) ?([a-z_./]*)\n(.*?)^```$")
 
-func readPage(t *testing.T) page {
+func readPage(t *testing.T) (blocks []block) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/policies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := page{files: map[string]string{}}
 	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-		switch lang, name, body := m[1], m[2], m[3]; {
-		case lang == "go" && name != "":
-			p.files[name] = body
-		case lang == "sh" && name == "":
-			p.commands = append(p.commands, strings.Split(strings.TrimSpace(body), "\n")...)
-		default:
-			t.Fatalf("a block is neither a Go file with a name nor commands: %s %s", lang, name)
+		if (m[1] == "sh") != (m[2] == "") {
+			t.Fatalf("a block is neither a file with a name nor commands: %s %s", m[1], m[2])
 		}
+		blocks = append(blocks, block{m[2], m[3]})
 	}
-	return p
+	return blocks
 }
 
-// clone is the part of this repository that a policy needs, with the page's files in examples/mine.
-func (p page) clone(t *testing.T) (root string) {
+// workplace is a folder with sluice in the PATH, a server to push to, and what the page uses of the clone.
+type workplace struct {
+	dir string
+	env []string
+}
+
+func newWorkplace(t *testing.T) *workplace {
 	t.Helper()
-	root = t.TempDir()
-	write := func(file string, text []byte) {
-		t.Helper()
-		file = filepath.Join(root, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	bin := t.TempDir()
+	sluice := filepath.Join(bin, "sluice")
+	if out, err := exec.Command("go", "build", "-o", sluice, "../cmd/sluice").CombinedOutput(); err != nil {
+		t.Fatalf("build sluice: %v\n%s", err, out)
 	}
-	for _, file := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile("../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(file, text)
-	}
-	if err := os.CopyFS(filepath.Join(root, "sdk", "go"), os.DirFS("../sdk/go")); err != nil {
+	w := &workplace{dir: t.TempDir()}
+	if err := os.CopyFS(filepath.Join(w.dir, "examples", "traces"), os.DirFS("../examples/traces")); err != nil {
 		t.Fatal(err)
 	}
-	for name, body := range p.files {
-		write(filepath.Join("examples", "mine", name), []byte(body))
-	}
-	return root
+	w.env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "GOPROXY=off", "SLUICE_CACHE="+t.TempDir())
+	w.env = append(w.env, "SLUICE_ADMIN="+w.serve(t, sluice))
+	return w
 }
 
-// A reader who types what the page for policy authors says gets a policy that is tested, built, taken and right.
+// serve starts a server on a simulated device, and returns the address of its admin API.
+func (w *workplace) serve(t *testing.T, sluice string) string {
+	t.Helper()
+	cmd := exec.Command(sluice, "serve", "--device", "sim:cpu-smollm2", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", t.TempDir())
+	cmd.Env = w.env
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if admin, ok := strings.CutPrefix(lines.Text(), "admin "); ok {
+			return admin
+		}
+	}
+	cmd.Wait()
+	t.Fatalf("the server ended before it served:\n%s", log.String())
+	return ""
+}
+
+// do runs one line of the page, which must not fail, and returns what it prints.
+func (w *workplace) do(t *testing.T, line string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+// A reader who types what the page for policy authors says gets a policy that is tested, built, taken and right, and that a
+// server obeys until it is rolled back.
 func TestThePageForAuthors(t *testing.T) {
-	p := readPage(t)
-	root, ran := p.clone(t), 0
-	for _, line := range append([]string{"test -z \"$(gofmt -l examples)\"", "go vet ./examples/mine"}, p.commands...) {
-		if strings.HasPrefix(line, "sluice ") {
-			continue // the server's own tests push and replay
+	w := newWorkplace(t)
+	said := map[string]string{}
+	for _, b := range readPage(t) {
+		if b.file != "" {
+			file := filepath.Join(w.dir, b.file)
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("the page changes %s, which is not there yet: %v", b.file, err)
+			}
+			if err := os.WriteFile(file, []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		cmd := exec.Command("sh", "-c", line)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, out)
+		for line := range strings.Lines(b.text) {
+			line = strings.TrimSpace(line)
+			said[line] = w.do(t, line)
 		}
-		ran++
 	}
-	if ran != 4 || len(p.files) != 2 {
-		t.Fatalf("%d commands and %d files on the page", ran, len(p.files))
+	for line, want := range map[string]string{
+		"sluice policy new mine":                                           "mine/main.go",
+		"sluice policy build mine":                                         "ok: a server takes it",
+		"go test -C mine .":                                                "ok ",
+		"sluice policy test mine":                                          "3 cases, 0 failed",
+		"sluice policy check mine/mine.wasm full=80%":                      "ok: a server takes it",
+		"sluice policy bench mine/mine.wasm":                               "admit  10000",
+		"sluice policy push mine/mine.wasm --dry-run":                      "admit",
+		"sluice policy shadow mine/mine.wasm --set full=80%":               "mine",
+		"sluice policy ls":                                                 "mine ",
+		"sluice policy rollback mine":                                      "mine@",
+		"sluice policy push mine/mine.wasm --set full=70% --set retry=10s": "pushed mine@",
+	} {
+		if got, ok := said[line]; !ok || !strings.Contains(got, want) {
+			t.Errorf("%s says %q (on the page: %v); want %q", line, got, ok, want)
+		}
 	}
-	module, err := os.ReadFile(filepath.Join(root, "mine.wasm"))
+	if list := w.do(t, "sluice policy ls --json"); !strings.Contains(list, `"full": "80%"`) {
+		t.Errorf("what was promoted is not in force again: %s", list)
+	}
+	if out := w.do(t, "gofmt -l mine/main.go mine/main_test.go"); out != "" {
+		t.Errorf("not formatted: %s", out)
+	}
+	w.do(t, "go vet -C mine .")
+	theModuleIsRight(t, filepath.Join(w.dir, "mine", "mine.wasm"))
+}
+
+func theModuleIsRight(t *testing.T, file string) {
+	t.Helper()
+	module, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,47 +22,84 @@ const defaultAdmin = "http://127.0.0.1:9090"
 
 // client talks to the admin API of a running server.
 type client struct {
+	name  string // of the address, for people
 	base  string
 	token string
 	http  http.Client
 }
 
 func adminFlag(cmd *cobra.Command, v *string) {
-	cmd.PersistentFlags().StringVar(v, "admin", "", "URL of the server's admin API (default $SLUICE_ADMIN, else "+defaultAdmin+")")
+	cmd.PersistentFlags().StringVar(v, "admin", "", "URL of the server's admin API, or unix:PATH (default $SLUICE_ADMIN, else "+defaultAdmin+")")
 }
 
 // newClient reads the address from the flag, else SLUICE_ADMIN, else the default, and the token from the environment.
 func newClient(t terminal, addr string) (*client, error) {
 	addr = orDefault(orDefault(addr, t.getenv("SLUICE_ADMIN")), defaultAdmin)
+	if path, ok := admin.SocketPath(addr); ok {
+		return newSocketClient(addr, path), nil
+	}
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr
 	}
 	u, err := url.Parse(addr)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, usageErrorf("admin address %q must be like %s", addr, defaultAdmin)
+		return nil, usageErrorf("admin address %q must be like %s or unix:PATH", addr, defaultAdmin)
 	}
 	token, err := admin.ReadToken(t.getenv("SLUICE_ADMIN_TOKEN_FILE"), t.env)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	c := &client{base: u.Scheme + "://" + u.Host, token: token}
+	base := u.Scheme + "://" + u.Host
+	c := &client{name: base, base: base, token: token}
 	c.http.Transport = &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		ResponseHeaderTimeout: 2 * time.Minute, // a large policy takes a while to compile
+		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		ResponseHeaderTimeout: answerTimeout,
 	}
 	return c, nil
 }
 
-// do sends one request. An answer that is not a success is returned as an error. The caller closes the body.
-func (c *client) do(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
-	target := c.base + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
+const (
+	dialTimeout   = 10 * time.Second
+	answerTimeout = 2 * time.Minute // a large policy takes a while to compile
+)
+
+// newSocketClient needs no token: the socket's file says who may connect.
+func newSocketClient(addr, path string) *client {
+	c := &client{name: addr, base: "http://localhost"}
+	c.http.Transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", path)
+		},
+		ResponseHeaderTimeout: answerTimeout,
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	return c
+}
+
+// call is one request to the admin API.
+type call struct {
+	method, path string
+	query        url.Values
+	kind         string // media type of the body
+	body         []byte
+	header       http.Header // more of it; nil for none
+}
+
+// do sends one request. An answer that is not a success is returned as an error. The caller closes the body.
+func (c *client) do(ctx context.Context, r call) (*http.Response, error) {
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, fmt.Errorf("build request: %w", err)
+	}
+	if r.header != nil {
+		req.Header = r.header
+	}
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
@@ -78,15 +115,19 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 	return resp, nil
 }
 
-// get decodes the JSON of one request.
-func (c *client) json(ctx context.Context, method, path string, query url.Values, body []byte, into any) error {
-	resp, err := c.do(ctx, method, path, query, body)
+// json decodes the answer of one request.
+func (c *client) json(ctx context.Context, r call, into any) error {
+	resp, err := c.do(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+	return c.decode(resp, into)
+}
+
+func (c *client) decode(resp *http.Response, into any) error {
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+		return fmt.Errorf("read the answer of %s: %w", c.name, err)
 	}
 	return nil
 }
@@ -96,7 +137,7 @@ func (c *client) unreachable(err error) error {
 	if errors.As(err, &ue) {
 		err = ue.Err // without the method and the URL, which the message has
 	}
-	return fmt.Errorf("cannot reach the admin API at %s: %w; is `sluice serve` running there? --admin or SLUICE_ADMIN names another address", c.base, err)
+	return fmt.Errorf("cannot reach the admin API at %s: %w; is `sluice serve` running there? --admin or SLUICE_ADMIN names another address", c.name, err)
 }
 
 // refused turns an answer into an error. What is wrong with the request is the caller's input; the rest is a failure.
@@ -108,16 +149,17 @@ func (c *client) refused(resp *http.Response) error {
 	p := &admin.Problem{Title: resp.Status}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != admin.ProblemType || json.Unmarshal(data, p) != nil {
-		return fmt.Errorf("%s answered %s: it does not look like the admin API of Sluice", c.base, resp.Status)
+		return fmt.Errorf("%s answered %s: it does not look like the admin API of Sluice", c.name, resp.Status)
 	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return usageError{p}
 	case http.StatusUnauthorized:
 		if c.token != "" {
-			return fmt.Errorf("%s does not know the token of SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE", c.base)
+			return fmt.Errorf("%s does not know the token of SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE", c.name)
 		}
-		return fmt.Errorf("%s wants a token: set SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE (%w)", c.base, p)
+		return fmt.Errorf("%s wants a token: set SLUICE_ADMIN_TOKEN or SLUICE_ADMIN_TOKEN_FILE (%w)", c.name, p)
 	}
 	return p
 }

@@ -17,7 +17,7 @@ const exitHelp = `
 Exit codes:
   0  done
   1  failed: the server cannot be reached, or the work went wrong
-  2  wrong use or input: arguments, configuration, a file, a port in use, or a policy that is refused
+  2  wrong use or input: arguments, configuration, a file, a port in use, or a policy or change that is refused
 `
 
 // usageError is an error that the same command line and files will always give.

@@ -33,6 +33,9 @@ func policySamples(all []plugins.PolicyInfo) []metrics.Policy {
 	var out []metrics.Policy
 	for i := range all {
 		info, fallen := &all[i], all[i].Fallen
+		if info.State == plugins.StateShadow { // it never decided
+			continue
+		}
 		if fallen == nil {
 			out = append(out, policySample(info))
 			continue
@@ -55,7 +58,8 @@ func policySamples(all []plugins.PolicyInfo) []metrics.Policy {
 }
 
 func policySample(info *plugins.PolicyInfo) metrics.Policy {
-	m := metrics.Policy{Name: info.Name, Digest: info.Digest, Quarantined: info.State == plugins.StateQuarantined}
+	m := metrics.Policy{Name: info.Name, Digest: info.Digest, Quarantined: info.State == plugins.StateQuarantined,
+		Idle: info.State == plugins.StateDisabled || info.State == plugins.StateSuspended}
 	for _, h := range info.Calls {
 		m.Hooks = append(m.Hooks, metrics.Hook{Name: h.Hook, Calls: h.Calls, Abstains: h.Abstains, Fallbacks: h.Fallbacks})
 	}

@@ -35,3 +35,15 @@ func TestOneModuleUnderTwoSettingsIsOneSeries(t *testing.T) {
 		t.Errorf("samples %+v, want one that is active with 16 calls and 6 fallbacks", got)
 	}
 }
+
+func TestAPolicyThatDoesNotDecideIsIdleAndAShadowIsNoSeries(t *testing.T) {
+	for state, idle := range map[plugins.State]bool{plugins.StateActive: false, plugins.StateHalfOpen: false, plugins.StateQuarantined: false,
+		plugins.StateDisabled: true, plugins.StateSuspended: true} {
+		if got := policySamples([]plugins.PolicyInfo{listed("d", state, 1, 0)}); len(got) != 1 || got[0].Idle != idle {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+	if got := policySamples([]plugins.PolicyInfo{listed("d", plugins.StateShadow, 1, 0)}); len(got) != 0 {
+		t.Errorf("a shadow: %+v", got)
+	}
+}

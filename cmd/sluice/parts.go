@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/host/admin/audit"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/metrics"
 	"github.com/sluice-dev/sluice/host/sched"
@@ -20,6 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/host/trace/store"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
+	"github.com/sluice-dev/sluice/plugins/registry"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
 )
@@ -32,7 +35,9 @@ type parts struct {
 	device    gpu.Device
 	tokenizer gpu.Tokenizer
 	policies  *plugins.Host
+	registry  *registry.Registry // what changes them
 	traces    *store.Store
+	audit     *audit.Log // nil = none
 	sched     sched.Config
 	engine    *engine.Engine
 	metrics   *metrics.Metrics
@@ -44,8 +49,9 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env fu
 	p = &parts{cfg: cfg, log: log, started: time.Now()}
 	for _, open := range []func() error{
 		p.openDevice,
-		func() error { return p.openPolicies(ctx) },
 		func() error { return p.openTraces(env) },
+		p.openAudit,
+		func() error { return p.openPolicies(ctx) },
 		p.openEngine,
 	} {
 		if err = ctx.Err(); err == nil {
@@ -68,9 +74,74 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		return err
 	}
 	p.closers.push(rt.Close)
-	p.policies = plugins.New(rt, plugins.Options{Log: p.log})
+	if dir := p.cfg.PolicyFolder; dir != "" {
+		if _, err := os.ReadDir(dir); err != nil {
+			return fmt.Errorf("policy_folder: %w", err)
+		}
+	}
+	keys, err := readKeys(p.cfg.PolicyKeys)
+	if err != nil {
+		return err
+	}
+	p.registry, err = registry.Open(registry.Options{
+		Dir: policyStore(p.cfg), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
+	})
+	if err != nil {
+		return fmt.Errorf("open policy store: %w", err)
+	}
+	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
 	p.closers.push(p.policies.Close)
-	return p.policies.SetAll(ctx, chain)
+	p.closers.push(p.registry.Close)
+	started, err := p.registry.Start(ctx, p.policies, chain, p.cfg.SafeMode)
+	if err != nil {
+		return hinted(err, chain, classNames(p.cfg))
+	}
+	for _, w := range started.Warnings {
+		p.log.Warn("policies", "warning", w)
+	}
+	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode)
+	return nil
+}
+
+// policyStore is where policies are kept; "" = nowhere.
+func policyStore(cfg *config.Config) string {
+	switch cfg.PolicyStore {
+	case "off":
+		return ""
+	case "":
+		return filepath.Join(cfg.Data, "policies")
+	}
+	return cfg.PolicyStore
+}
+
+// readKeys reads the public keys whose signatures count.
+func readKeys(files []string) (keys []ed25519.PublicKey, err error) {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read public key: %w", err)
+		}
+		key, err := registry.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// hinted adds to a refused configuration what may have been meant.
+func hinted(err error, chain []plugins.Policy, classes []string) error {
+	var refused *plugins.RefusedError
+	if !errors.As(err, &refused) || refused.Stage != plugins.StageConfigure {
+		return err
+	}
+	for _, policy := range chain {
+		if policy.Name == refused.Name {
+			return fmt.Errorf("%w%s", err, config.ClassHint(policy.Config, classes))
+		}
+	}
+	return err
 }
 
 // newRuntime runs policies. Compiled code is kept in the cache folder, for this user alone: whoever can write there can
@@ -120,6 +191,22 @@ func (p *parts) openTraces(env func(string) (string, bool)) error {
 	p.cfg.Data = dir
 	p.traces = s
 	p.closers.push(s.Close)
+	return nil
+}
+
+// openAudit opens the file of what was changed, beside the records unless it is named.
+func (p *parts) openAudit() (err error) {
+	path := p.cfg.Admin.Audit
+	switch path {
+	case "off":
+		return nil
+	case "":
+		path = filepath.Join(p.cfg.Data, "audit.jsonl")
+	}
+	if p.audit, err = audit.Open(path, audit.Options{}); err != nil {
+		return fmt.Errorf("%w (admin.audit names another file, or off)", err)
+	}
+	p.closers.push(p.audit.Close)
 	return nil
 }
 

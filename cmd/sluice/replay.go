@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -124,6 +125,9 @@ func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, erro
 	if len(texts) == 1 && texts[0] == nativeSide {
 		return replay.Side{Name: nativeSide}, nil
 	}
+	if slices.Contains(texts, nativeSide) {
+		return replay.Side{}, usageErrorf("native stands alone on its side: it is what decides where no policy does, so leave it out beside others")
+	}
 	specs, err := parsePolicies(texts)
 	if err != nil {
 		return replay.Side{}, usageError{err}
@@ -135,7 +139,7 @@ func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, erro
 	s := &side{log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn})), policies: policies}
 	_, done, err := s.load(ctx)
 	if err != nil {
-		return replay.Side{}, usageError{err}
+		return replay.Side{}, usageError{hinted(err, policies, replay.DefaultClasses())}
 	}
 	done()
 	return replay.Side{Name: sideName(texts, specs), New: func() (abi.Decider, func(), error) { return s.load(ctx) }, Who: s.who}, nil
@@ -174,8 +178,17 @@ func (s *side) load(ctx context.Context) (abi.Decider, func(), error) {
 	}
 	s.host = host
 	set, _, _ := host.Swap(0)
-	return set, done, nil
+	return swapped{set, host}, done, nil
 }
+
+// swapped is the first set of a host, which is asked for the next ones.
+type swapped struct {
+	abi.Decider
+	host *plugins.Host
+}
+
+// Swap implements replay.Swapper.
+func (s swapped) Swap(now int64) (abi.Decider, uint32, bool) { return s.host.Swap(now) }
 
 func (s *side) who(id abi.PolicyID) trace.Decider { return decider(s.host, id) }
 
@@ -190,6 +203,9 @@ func readPolicies(specs []config.Policy) ([]plugins.Policy, error) {
 	var all []plugins.Policy
 	for _, p := range specs {
 		wasm, err := readPolicy(p.File)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w%s", err, config.SettingsHint(p.File, ""))
+		}
 		if err != nil {
 			return nil, err
 		}

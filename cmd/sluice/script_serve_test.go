@@ -27,7 +27,8 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", "data"}, args...)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "SLUICE_ADMIN_TOKEN="+ts.Getenv("SLUICE_ADMIN_TOKEN"))
+	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "SLUICE_ADMIN_TOKEN="+ts.Getenv("SLUICE_ADMIN_TOKEN"),
+		"SLUICE_ADMIN_AUDIT="+ts.Getenv("SLUICE_ADMIN_AUDIT"))
 	errs, err := os.Create(ts.MkAbs("serve.err"))
 	ts.Check(err)
 	defer errs.Close()

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -16,6 +21,10 @@ func TestMain(m *testing.M) {
 
 // The scripts run the real command in processes of their own: what it prints where, and how it exits.
 func TestScripts(t *testing.T) {
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -25,11 +34,14 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("REPO", dir+"/../..")
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+			e.Setenv("GOPROXY", "off") // a new policy builds without any network
+			e.Setenv("ONLY_SLUICE", filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Values[servedKey] = map[string]*served{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer,
+			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,
 		},
 	})
 }
@@ -48,6 +60,41 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %s (%v), want %s", code, err, args[0])
 	}
 }
+
+// until PATTERN COMMAND...: repeats the command until its output matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// keep VARIABLE KEY: sets a variable to the number that KEY has in the JSON that the last command printed.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	var all map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &all))
+	n, ok := all[args[1]].(float64)
+	if !ok {
+		ts.Fatalf("%s is %v", args[1], all[args[1]])
+	}
+	ts.Setenv(args[0], strconv.Itoa(int(n)))
+}
+
+// damage FOLDER: cuts the newest file of a folder in half, by its name.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	entries, err := os.ReadDir(dir)
+	ts.Check(err)
+	path := filepath.Join(dir, entries[len(entries)-1].Name())
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()/2))
+}
+
 func codeOf(err error) string {
 	var ee *exec.ExitError
 	if errors.As(err, &ee) {

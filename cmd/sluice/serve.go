@@ -18,9 +18,12 @@ var valueFlags = []struct{ flag, key, usage string }{
 	{"llama-lib", "llama_lib", "folder of the llama.cpp libraries (default the one that set-up installed)"},
 	{"device", "device", "what computes: auto, cpu, or a device that the libraries offer (default auto)"},
 	{"listen", "listen", "address of the OpenAI API; port 0 takes a free one (default 127.0.0.1:8080)"},
-	{"admin", "admin.listen", "address of the admin API; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
-	{"data", "data", "folder of the recorded requests (default the user's data folder)"},
+	{"admin", "admin.listen", "address of the admin API, HOST:PORT or unix:PATH; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
+	{"data", "data", "folder of the recorded requests, the policies' history and the audit log (default the user's data folder)"},
+	{safeModeFlag, "safe_mode", "start with the host's own defaults deciding in the place of all policies, until sluice policy safe-mode off"},
 }
+
+const safeModeFlag = "safe-mode"
 
 func newServe(t terminal) *cobra.Command {
 	f := &serveFlags{}
@@ -31,7 +34,7 @@ func newServe(t terminal) *cobra.Command {
 on another. Once it serves it prints two lines on standard output,
 
   serving http://HOST:PORT
-  admin http://HOST:PORT
+  admin http://HOST:PORT (or unix:PATH)
 
 and everything else on standard error. The first Ctrl-C stops taking requests and finishes what runs; a
 second one ends at once.
@@ -55,6 +58,7 @@ SLUICE_ADMIN, SLUICE_DATA), the variable over the configuration file, the file o
 	for _, v := range valueFlags {
 		p.String(v.flag, "", v.usage)
 	}
+	p.Lookup(safeModeFlag).NoOptDefVal = "true"
 	p.StringArrayVar(&f.policies, "policy", nil, "policy to load, FILE or FILE:key=value,...; may be repeated, in the order in which they are asked")
 	p.BoolVar(&f.noPolicies, "no-policies", false, "load no policies: the host's own defaults decide")
 	return cmd

@@ -23,7 +23,8 @@ const closeGrace = 5 * time.Second
 // group arrives twice.
 const sameSignal = 200 * time.Millisecond
 
-// serve runs until the first interrupt and a drain, or until a listener fails.
+// serve runs until the first interrupt and a drain, or until a listener fails. The addresses are taken first: what is taken
+// already is known before a model is loaded.
 func serve(t terminal, cfg *config.Config) error {
 	log, err := newLogger(t, cfg.Log)
 	if err != nil {
@@ -31,18 +32,21 @@ func serve(t terminal, cfg *config.Config) error {
 	}
 	ctx, stop := onInterrupt(t)
 	defer stop()
+	l, err := listen(cfg, t)
+	if err != nil {
+		return usageError{errors.Join(err, l.close())}
+	}
 	p, err := openParts(ctx, cfg, log, t.env)
 	if ctx.Err() != nil {
-		return errors.Join(errors.New("interrupted while starting"), err)
+		return errors.Join(errors.New("interrupted while starting"), err, l.close())
 	}
 	if err != nil {
-		return usageError{err}
+		return usageError{errors.Join(err, l.close())}
 	}
-	l, err := listen(p, t)
-	if err != nil {
-		return usageError{errors.Join(err, p.closers.close())}
+	if err := l.serve(p); err != nil {
+		return usageError{errors.Join(err, l.close(), p.closers.close())}
 	}
-	return errors.Join(l.run(ctx, t), p.closers.close())
+	return errors.Join(l.run(ctx, t), l.close(), p.closers.close())
 }
 
 // onInterrupt returns a context that the first SIGINT or SIGTERM ends. The second one ends the process.
@@ -65,39 +69,62 @@ func onInterrupt(t terminal) (context.Context, func()) {
 
 // listeners are the two open addresses and what answers there.
 type listeners struct {
-	parts             *parts
+	token             string
 	servingLn         net.Listener
 	adminLn           net.Listener
 	serving, adminURL string
+	parts             *parts
 	api               *server.Server
 	ops               *admin.Server
 }
 
-// listen opens both addresses.
-func listen(p *parts, t terminal) (*listeners, error) {
-	token, err := admin.ReadToken(p.cfg.Admin.TokenFile, t.env)
-	if err != nil {
-		return nil, err
+// listen opens both addresses. Nothing answers there before serve and run. After an error what was opened is still open.
+func listen(cfg *config.Config, t terminal) (l *listeners, err error) {
+	l = &listeners{}
+	if l.token, err = admin.ReadToken(cfg.Admin.TokenFile, t.env); err != nil {
+		return l, err
 	}
-	l := &listeners{parts: p}
-	if l.adminLn, err = admin.Listen(p.cfg.Admin.Listen, token); err != nil {
-		return nil, fmt.Errorf("%w (--admin names another address)", err)
+	if l.adminLn, err = admin.Listen(cfg.Admin.Listen, l.token); err != nil {
+		return l, fmt.Errorf("%w (--admin names another address)", err)
 	}
-	p.closers.push(func() error { return closed(l.adminLn.Close()) })
-	if l.servingLn, err = server.Listen(p.cfg.Listen); err != nil {
-		return nil, fmt.Errorf("%w (--listen names another address)", err)
+	if l.servingLn, err = server.Listen(cfg.Listen); err != nil {
+		return l, fmt.Errorf("%w (--listen names another address)", err)
 	}
-	p.closers.push(func() error { return closed(l.servingLn.Close()) })
 	l.serving, l.adminURL = "http://"+l.servingLn.Addr().String(), "http://"+l.adminLn.Addr().String()
+	if _, ok := admin.SocketPath(cfg.Admin.Listen); ok {
+		l.adminURL = cfg.Admin.Listen
+	}
+	return l, nil
+}
+
+// serve builds what answers.
+func (l *listeners) serve(p *parts) (err error) {
+	l.parts = p
 	l.api, err = server.New(server.Config{
 		Engine: p.engine, Tokenizer: p.tokenizer, Info: p.device.Info(), MaxModelLen: p.sched.ContextTokens,
 		Classes: classNames(p.cfg), Metrics: p.metrics, BodyLimit: p.cfg.Limits.BodyBytes, Log: p.log,
 	})
-	l.ops = admin.New(admin.Options{
-		Token: token, Policies: p.policies, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
-		Status: func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
-	})
-	return l, err
+	o := admin.Options{
+		Token: l.token, Policies: p.registry, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
+		SettingsHint: func(set map[string]string) string { return config.ClassHint(set, classNames(p.cfg)) },
+		Status:       func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
+	}
+	if p.audit != nil {
+		o.Audit = p.audit
+	}
+	l.ops = admin.New(o)
+	return err
+}
+
+// close frees the addresses, as the servers do that run on them.
+func (l *listeners) close() error {
+	var errs []error
+	for _, ln := range []net.Listener{l.servingLn, l.adminLn} {
+		if ln != nil {
+			errs = append(errs, closed(ln.Close()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // closed takes it for a success that a listener was closed before.
@@ -113,6 +140,9 @@ func (l *listeners) run(ctx context.Context, t terminal) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.api.Serve(l.servingLn) })
 	g.Go(func() error { return l.ops.Serve(l.adminLn) })
+	if dir := l.parts.cfg.PolicyFolder; dir != "" {
+		g.Go(func() error { return l.parts.registry.Watch(ctx, dir) })
+	}
 	g.Go(func() error {
 		<-ctx.Done()
 		drain, cancel := context.WithTimeout(context.Background(), time.Duration(l.parts.cfg.Limits.DrainTimeout))

@@ -85,3 +85,19 @@ func ago(t, now time.Time) string {
 		return fmt.Sprintf("%dd", int(d.Hours()/24))
 	}
 }
+
+// moment writes a time of day without its zone, which is this machine's; "" for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// since writes a time both ways.
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return moment(t) + ", " + ago(t, now) + " ago"
+}

@@ -158,12 +158,12 @@ func (c *client) scan(ctx context.Context, q admin.TraceQuery, fn func(*trace.Re
 	if q.Limit > 0 {
 		query.Set("limit", strconv.Itoa(q.Limit))
 	}
-	resp, err := c.do(ctx, http.MethodGet, "/v1/traces", query, nil)
+	resp, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/traces", query: query})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	r := trace.NewReader(resp.Body, trace.Options{Name: c.base + "/v1/traces"})
+	r := trace.NewReader(resp.Body, trace.Options{Name: c.name + "/v1/traces"})
 	for {
 		rec, err := r.Read()
 		switch {

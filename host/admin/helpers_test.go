@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/registry"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
@@ -24,6 +26,7 @@ type api struct {
 	server *Server
 	host   *plugins.Host
 	log    *logBuffer
+	client http.Client
 }
 
 type logBuffer struct {
@@ -60,22 +63,41 @@ func TestMain(m *testing.M) {
 // start serves o, completed with a policy host and a status, on a free port.
 func start(t *testing.T, o Options) *api {
 	t.Helper()
+	return startOn(t, "127.0.0.1:0", registry.Options{}, o)
+}
+
+func startOn(t *testing.T, addr string, trust registry.Options, o Options) *api {
+	t.Helper()
 	rt, err := wazero.New(wazero.Options{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := plugins.New(rt, plugins.Options{})
+	reg, err := registry.Open(trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := plugins.New(rt, plugins.Options{OnEvent: reg.OnEvent})
+	if _, err := reg.Start(context.Background(), host, nil, false); err != nil {
+		t.Fatal(err)
+	}
 	a := &api{t: t, token: o.Token, host: host, log: &logBuffer{}}
 	o.Log = slog.New(slog.NewTextHandler(a.log, nil))
-	o.Policies = host
+	o.Policies = reg
 	if o.Status == nil {
 		o.Status = func(context.Context) (Status, error) { return Status{Version: "test", State: "running"}, nil }
 	}
-	ln, err := Listen("127.0.0.1:0", o.Token)
+	ln, err := Listen(addr, o.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.url, a.server = "http://"+ln.Addr().String(), New(o)
+	if path, ok := SocketPath(addr); ok {
+		a.url = "http://localhost"
+		a.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}}
+		t.Cleanup(a.client.CloseIdleConnections)
+	}
 	done := make(chan error, 1)
 	go func() { done <- a.server.Serve(ln) }()
 	t.Cleanup(func() {
@@ -85,6 +107,9 @@ func start(t *testing.T, o Options) *api {
 			t.Error(err)
 		}
 		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := reg.Close(); err != nil {
 			t.Error(err)
 		}
 		host.Close()
@@ -100,13 +125,19 @@ func (a *api) do(method, path, body string, edit func(*http.Request)) (int, http
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	if method == http.MethodPut {
+		req.Header.Set("Content-Type", "application/wasm")
+		if strings.HasPrefix(body, "{") {
+			req.Header.Set("Content-Type", "application/json")
+		}
+	}
 	if a.token != "" {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	if edit != nil {
 		edit(req)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := a.client.Do(req)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -115,6 +146,7 @@ func (a *api) do(method, path, body string, edit func(*http.Request)) (int, http
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	documented(a.t, req, body, resp.StatusCode, resp.Header, string(data))
 	return resp.StatusCode, resp.Header, string(data)
 }
 
@@ -124,7 +156,8 @@ func (a *api) problem(want int, method, path, body string, edit func(*http.Reque
 	code, header, text := a.do(method, path, body, edit)
 	var p Problem
 	if err := json.Unmarshal([]byte(text), &p); err != nil || code != want || header.Get("Content-Type") != ProblemType ||
-		p.Status != want || p.Title != http.StatusText(want) || p.Type != "about:blank" {
+		p.Status != want || p.Title != http.StatusText(want) || p.Type != "about:blank" || p.Code == "" ||
+		p.Instance != "urn:uuid:"+header.Get("X-Request-Id") {
 		a.t.Errorf("%s %s: %d %s %s (%v), want a problem %d", method, path, code, header.Get("Content-Type"), text, err, want)
 	}
 	return p

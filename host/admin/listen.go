@@ -13,8 +13,12 @@ import (
 // ErrNeedsToken says that an address can be reached from other machines and no token protects it.
 var ErrNeedsToken = errors.New("an admin address that is not loopback needs a token: set SLUICE_ADMIN_TOKEN or admin.token_file")
 
-// Listen opens the admin listener. An address that is not loopback is refused when token is "".
+// Listen opens the admin listener: HOST:PORT, or unix:PATH. An address that is neither loopback nor a socket is refused
+// when token is "".
 func Listen(addr, token string) (net.Listener, error) {
+	if path, ok := SocketPath(addr); ok {
+		return listenSocket(path)
+	}
 	if token == "" && !loopback(addr) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, ErrNeedsToken)
 	}

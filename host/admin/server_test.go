@@ -81,7 +81,7 @@ func TestErrorsAreProblems(t *testing.T) {
 		return Status{}, errors.New("the disk's secret name")
 	}})
 	a.problem(404, "GET", "/", "", nil)
-	a.problem(404, "GET", "/v1/policies/x", "", nil)
+	a.problem(404, "GET", "/v1/Policies", "", nil)
 	a.problem(404, "GET", "/v1/traces", "", nil) // no store, so no route
 	a.problem(404, "POST", "/v1/policies/none/rollback", "", nil)
 	a.problem(404, "DELETE", "/v1/policies/none", "", nil)
@@ -129,7 +129,7 @@ func TestMetricsAndProfiles(t *testing.T) {
 	}
 }
 
-// Only the header is sent: a client that writes on may see the connection reset before it reads the answer.
+// Only the beginning is sent: a client that writes on may see the connection reset before it reads the answer.
 func TestBodyOverTheLimit(t *testing.T) {
 	a := start(t, Options{})
 	c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
@@ -137,14 +137,14 @@ func TestBodyOverTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fmt.Fprintf(c, "PUT /v1/policies/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", BodyLimit+1)
+	fmt.Fprintf(c, "PUT /v1/policies/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s", BodyLimit+1, strings.Repeat("x", 8<<10))
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	var p Problem
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || p.Status != 413 || resp.Header.Get("Content-Type") != ProblemType {
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || p.Code != CodeTooLarge || !strings.Contains(p.Detail, fmt.Sprint(BodyLimit)) || resp.Header.Get("Content-Type") != ProblemType {
 		t.Errorf("%d %+v, %v", resp.StatusCode, p, err)
 	}
 }

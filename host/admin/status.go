@@ -67,6 +67,6 @@ func (s *Server) status(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	st.Policies = s.list()
+	st.Policies = s.showAll(s.o.Policies.Snapshot().Policies)
 	return c.JSON(st)
 }

@@ -111,12 +111,12 @@ func traceQuery(c *fiber.Ctx) (q TraceQuery, err error) {
 	q.Class = strings.Clone(c.Query("class"))
 	if text := c.Query("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 0 || q.Limit > MaxLimit {
-			return q, problem(http.StatusBadRequest, fmt.Sprintf("limit=%q is not a number of records from 0 to %d", text, MaxLimit))
+			return q, problem(http.StatusBadRequest, CodeBadQuery, fmt.Sprintf("limit=%q is not a number of records from 0 to %d", text, MaxLimit))
 		}
 	}
 	if text := c.Query("since"); text != "" {
 		if q.Since, err = ParseSince(text, time.Now()); err != nil {
-			return q, problem(http.StatusBadRequest, err.Error())
+			return q, problem(http.StatusBadRequest, CodeBadQuery, err.Error())
 		}
 	}
 	return q, nil

@@ -139,7 +139,7 @@ func (c *collector) policies(all []Policy) {
 		p := &all[i]
 		c.gauge("policy_quarantined", boolean(p.Quarantined), p.Name, p.Digest)
 		for _, h := range p.Hooks {
-			c.gauge("policy_active_info", boolean(!p.Quarantined), h.Name, p.Name, p.Digest)
+			c.gauge("policy_active_info", boolean(!p.Quarantined && !p.Idle), h.Name, p.Name, p.Digest)
 			c.counter("policy_calls_total", h.Calls, h.Name, p.Name, p.Digest)
 			c.counter("policy_abstains_total", h.Abstains, h.Name, p.Name, p.Digest)
 			for _, why := range slices.Sorted(maps.Keys(h.Fallbacks)) {

@@ -29,7 +29,7 @@ var ownDescs = []desc{
 	{"clamped_decisions_total", "Values of policies that were beyond a hard limit.", nil},
 	{"decode_step_seconds", "Time of recent steps without prefill.", []string{"quantile"}},
 	{"policy_epoch", "Rises by one at each policy swap.", nil},
-	{"policy_active_info", "1 for each hook that a policy decides at; 0 while it is quarantined.", byPolicy},
+	{"policy_active_info", "1 for each hook that a policy decides at; 0 while it is quarantined, disabled or in safe mode.", byPolicy},
 	{"policy_quarantined", "1 while the native default decides in the policy's place.", []string{"policy", "digest"}},
 	{"policy_calls_total", "Calls of a policy.", byPolicy},
 	{"policy_abstains_total", "Calls in which a policy had no opinion.", byPolicy},

@@ -36,6 +36,7 @@ type Policy struct {
 	Name        string
 	Digest      string // sha256 of the module, hex
 	Quarantined bool
+	Idle        bool // it does not decide, and is not quarantined: disabled, or in safe mode
 	Hooks       []Hook
 }
 

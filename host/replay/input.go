@@ -13,7 +13,7 @@ import (
 // Input is everything that a run depends on. It is not written to.
 type Input struct {
 	Records  []trace.Record // by arrival
-	Policies abi.Decider    // nil = native defaults; must be fresh, since policies keep state
+	Policies abi.Decider    // nil = native defaults; must be fresh, since policies keep state. See Swapper
 	Sim      sim.Profile
 	Sched    sched.Config // the zero value = DefaultSched(Sim)
 	Seed     uint64       // of everything that is drawn, State.RngSeed included
@@ -28,6 +28,12 @@ type Input struct {
 	Who func(abi.PolicyID) trace.Decider
 	// OnEnd gets the record of each request as it ends, if set.
 	OnEnd func(*trace.Record)
+}
+
+// Swapper is what Input.Policies may be besides: policies that change while they are asked, as a quarantine changes them.
+// Swap is called with the virtual time before each step, as the live engine does, and while none is in flight.
+type Swapper interface {
+	Swap(now int64) (d abi.Decider, epoch uint32, changed bool)
 }
 
 // DefaultClasses returns the class names by index of a server that configures none. Names that a trace adds come after.
@@ -49,7 +55,7 @@ const (
 // withDefaults fills what is zero, and refuses what cannot work.
 func (in Input) withDefaults() (Input, error) {
 	if in.Sim.Cost == nil {
-		return in, errors.New("replay: no simulated device")
+		return in, errors.New("no simulated device")
 	}
 	if in.Sched.MaxSeqs == 0 {
 		in.Sched = DefaultSched(in.Sim)
@@ -66,11 +72,11 @@ func (in Input) withDefaults() (Input, error) {
 	}
 	switch {
 	case !(in.Speed >= minSpeed && in.Speed <= maxSpeed):
-		return in, fmt.Errorf("replay: speed %g is not within %g to %g", in.Speed, minSpeed, maxSpeed)
+		return in, fmt.Errorf("speed %g is not within %g to %g", in.Speed, minSpeed, maxSpeed)
 	case in.StepPercent < minPercent || in.StepPercent > maxPercent:
-		return in, fmt.Errorf("replay: step time of %d %% is not within %d to %d", in.StepPercent, minPercent, maxPercent)
+		return in, fmt.Errorf("step time of %d %% is not within %d to %d", in.StepPercent, minPercent, maxPercent)
 	case !(in.Acceptance >= 0 && in.Acceptance <= 1):
-		return in, fmt.Errorf("replay: acceptance %g is not within 0 to 1", in.Acceptance)
+		return in, fmt.Errorf("acceptance %g is not within 0 to 1", in.Acceptance)
 	}
 	return in, nil
 }

@@ -52,7 +52,7 @@ type workload struct {
 
 func newWorkload(in *Input) (*workload, error) {
 	if len(in.Records) == 0 {
-		return nil, errors.New("replay: the trace holds no records")
+		return nil, errors.New("the trace holds no records")
 	}
 	w := &workload{classes: slices.Clone(in.Classes), jobs: make([]job, 0, len(in.Records))}
 	if len(w.classes) == 0 {
@@ -63,7 +63,7 @@ func newWorkload(in *Input) (*workload, error) {
 	for i := range in.Records {
 		r := &in.Records[i]
 		if i > 0 && r.Arrival < in.Records[i-1].Arrival {
-			return nil, fmt.Errorf("replay: record %d (%s) arrives before the one that stands before it", i, r.ID)
+			return nil, fmt.Errorf("record %d (%s) arrives before the one that stands before it", i, r.ID)
 		}
 		if r.PromptTokens < 1 {
 			w.excluded++
@@ -71,7 +71,7 @@ func newWorkload(in *Input) (*workload, error) {
 		}
 		after := float64(r.Arrival-first) / in.Speed
 		if !(after >= 0 && after < float64(maxSpan)) {
-			return nil, fmt.Errorf("replay: record %d (%s) arrives too long after the first: at speed %g, %.0f s", i, r.ID, in.Speed, after/1e9)
+			return nil, fmt.Errorf("record %d (%s) arrives too long after the first: at speed %g, %.0f s", i, r.ID, in.Speed, after/1e9)
 		}
 		if err := w.add(in, r, epoch+int64(after), limit, all); err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func (w *workload) class(name string) (uint8, error) {
 		w.classes = append(w.classes, name)
 	}
 	if i >= abi.Classes {
-		return 0, fmt.Errorf("replay: class %q is one too many; at most %d can be told apart", name, abi.Classes)
+		return 0, fmt.Errorf("class %q is one too many; at most %d can be told apart", name, abi.Classes)
 	}
 	return uint8(i), nil
 }

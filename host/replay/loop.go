@@ -65,6 +65,7 @@ func (l *loop) drive(ctx context.Context) error {
 			return ctx.Err()
 		}
 		l.advance(l.now)
+		l.swap(l.now)
 		if b := l.core.Plan(l.now); b != nil {
 			l.step(b)
 			moved = l.now
@@ -80,7 +81,17 @@ func (l *loop) drive(ctx context.Context) error {
 		case at-moved > stuckNS:
 			return ErrStuck
 		}
+		l.swap(at) // no step is in flight
 		l.advance(at)
+	}
+}
+
+// swap puts the policies in charge that are in force from now on, if they are others.
+func (l *loop) swap(now int64) {
+	if p, ok := l.in.Policies.(Swapper); ok {
+		if d, epoch, changed := p.Swap(now); changed {
+			l.core.SetPolicies(d, epoch)
+		}
 	}
 }
 

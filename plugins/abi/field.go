@@ -19,6 +19,7 @@ type Field struct {
 	Bit    int    // of valid; -1 = the field is never absent
 	Group  Group  // 0 = always there
 	Since  int    // minor version
+	Enum   string // in Enums, whose value or set of values it holds; "" = a number
 	Doc    string
 }
 

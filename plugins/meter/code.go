@@ -9,7 +9,9 @@ type body struct {
 	loop   int     // the point of the innermost loop, 0 outside of loops
 	total  int64   // units of the instructions so far
 	joins  int     // blocks, and branches to them
-	bulk   bool    // whether the hidden local is needed
+	loops  int
+	slow   int64 // us that the instructions take to compile which take long
+	bulk   bool  // whether the hidden local is needed
 }
 
 // frame is a block that is open.
@@ -42,6 +44,7 @@ func (d *decoder) codeSection(r *reader) {
 			return
 		}
 		s.function = d.importedFuncs + i
+		d.about.body(s.function, s.remaining())
 		p = d.function(s, p)
 		if len(p) > 2*d.lim.MaxBytes {
 			s.fail(ErrLimit, s.pos, "more than %d bytes of code with the charges", 2*d.lim.MaxBytes)
@@ -75,7 +78,7 @@ func (d *decoder) function(r *reader, p []byte) []byte {
 		r.fail(ErrLimit, code, "a function of %d units of fuel, more than the limit of %d", f.points[0].units, d.lim.MaxEntryUnits)
 		return p
 	}
-	if f.flow(r, code); r.failed() {
+	if f.work(r, code); r.failed() {
 		return p
 	}
 	out := f.appendLocals(d.scratch.code[:0], r.buf[groups:code])
@@ -84,20 +87,29 @@ func (d *decoder) function(r *reader, p []byte) []byte {
 	return appendSized(p, out)
 }
 
-// flow bounds what a compiler spends on a function beyond its length. It carries every local through every place where
-// control joins, and looks at the places in pairs: measured in wazero, 10,000 branches (40 KB) compile for 37 s, and 1,000
-// locals across 1,000 loops (16 KB) for 2 s in 140 MB.
-func (f *body) flow(r *reader, at int) {
-	const local = 16 // as much memory as that many joins take
-	joins := int64(f.joins)
-	flow := joins * (joins + local*int64(f.locals))
-	if flow > int64(f.d.lim.MaxFlow) {
-		r.fail(ErrLimit, at, "%d blocks and branches with %d locals: joins * (joins + 16 * locals) is over %d; split the function",
-			joins, f.locals, f.d.lim.MaxFlow)
+// What compiling takes, in us.
+const (
+	slowFunction = 10 // an empty one
+	slowCall     = 3
+	slowTrap     = 6 // an operator that can trap
+)
+
+// work bounds what a compiler spends on a function. The estimate is the worst shape's that was found for each part, in
+// wazero on one core of a small machine: ordinary instructions are quick, and a join costs 10 us, and more the more of
+// them there are, since they are looked at in pairs and in threes; a loop is one that is looked at most of all, and every
+// local is carried through every join. A switch of 1,000 cases in a loop with 400 locals (18 KB) compiles for 2.6 s, 4,000
+// loops (28 KB) for 6.7 s. What Go's compiler makes takes a sixth of its estimate.
+func (f *body) work(r *reader, at int) {
+	joins, loops, locals := int64(f.joins), int64(f.loops), int64(f.locals)
+	work := slowFunction + f.total/4 + locals/8 + f.slow
+	work += joins * (10 + (joins+joins*joins/3000)/40 + loops/5 + locals*3/2 + locals*locals/512)
+	if work > int64(f.d.lim.MaxWork) {
+		r.fail(ErrLimit, at, "%d instructions, %d blocks and branches, %d loops and %d locals would take up to %d ms to compile, more than the limit of %d: split the function",
+			f.total, joins, loops, locals, work/1000, f.d.lim.MaxWork/1000)
 		return
 	}
-	if f.d.flow += int(flow); f.d.flow > f.d.lim.MaxModuleFlow {
-		r.fail(ErrLimit, at, "joins * (joins + 16 * locals) of the functions so far is over %d; link less into the module", f.d.lim.MaxModuleFlow)
+	if f.d.work += int(work); f.d.work > f.d.lim.MaxModuleWork {
+		r.fail(ErrLimit, at, "the functions so far would take up to %d ms to compile, more than the limit of %d: link less into the module", f.d.work/1000, f.d.lim.MaxModuleWork/1000)
 	}
 }
 
@@ -140,6 +152,7 @@ func (f *body) open(r *reader, at int, op byte) {
 	top := frame{op: op, arity: results, outer: f.loop}
 	if op == opLoop {
 		top.arity = params
+		f.loops++
 		f.loop = len(f.points)
 		f.points = append(f.points, point{at: r.pos, kind: chargeFixed})
 	}

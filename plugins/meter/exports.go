@@ -5,6 +5,7 @@ type Export struct {
 	Name      string
 	Kind      Kind
 	Signature Signature // of a function
+	index     uint32    // of a function
 }
 
 func (d *decoder) exportSection(r *reader) {
@@ -37,7 +38,8 @@ func (d *decoder) oneExport(r *reader) Export {
 	case KindFunction:
 		i := r.index(len(d.functions), "function")
 		if !r.failed() {
-			e.Signature = d.signature(i)
+			e.Signature, e.index = d.signature(i), i
+			d.about.export(e.Name, i)
 		}
 	case KindTable:
 		r.index(d.tables, "table")

@@ -52,7 +52,7 @@ func (d *decoder) constant(r *reader) {
 	case opRefNull:
 		r.referenceType()
 	case opRefFunc:
-		r.index(len(d.functions), "function")
+		d.reference(r)
 	case opPrefixVector:
 		if r.byte() != vecConst {
 			r.malformed(at, "a constant expression with a vector instruction other than v128.const")

@@ -15,6 +15,9 @@ func (f *body) instruction(r *reader) {
 	f.count(1)
 	switch imm {
 	case immNone:
+		if traps(op) {
+			f.slow += slowTrap
+		}
 	case immLocal:
 		r.index(f.locals, "local")
 	case immGlobal:
@@ -34,6 +37,11 @@ func (f *body) instruction(r *reader) {
 	default:
 		f.other(r, at, op)
 	}
+}
+
+// traps reports whether an operator can trap: the divisions of integers, and what makes integers of floats.
+func traps(op byte) bool {
+	return op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
 }
 
 func unknown(r *reader, at int, op byte) {
@@ -71,13 +79,17 @@ func (f *body) branching(r *reader, at int, op byte) {
 		}
 		f.count(f.label(r))
 	case immCall:
+		f.slow += slowCall
 		if i := r.index(len(f.d.functions), "function"); !r.failed() {
 			f.count(len(f.d.types[f.d.functions[i]].results))
+			f.d.about.call(r.function, i)
 		}
 	case immCallIndirect:
+		f.slow += slowCall
 		i := r.index(len(f.d.types), "type")
 		if r.index(f.d.tables, "table"); !r.failed() {
 			f.count(len(f.d.types[i].results))
+			f.d.about.callIndirect(r.function, i)
 		}
 	}
 }
@@ -102,7 +114,7 @@ func (f *body) other(r *reader, at int, op byte) {
 	case immTable:
 		r.index(f.d.tables, "table")
 	case immFunction:
-		r.index(len(f.d.functions), "function")
+		f.d.reference(r)
 	case immRefNull:
 		r.referenceType()
 	case immSelect:

@@ -17,8 +17,8 @@ type Limits struct {
 	MaxLocals        int // of one function, parameters included
 	MaxModuleLocals  int // of all functions together: a few bytes can declare millions
 	MaxNesting       int // blocks inside each other
-	MaxFlow          int // joins * (joins + 16 * locals) of one function, where a join is a block or a branch to one
-	MaxModuleFlow    int // the sum of that over all functions
+	MaxWork          int // us that one function may take to compile, estimated from its shape: more than it was seen to take in any
+	MaxModuleWork    int // the same of all functions together
 	MaxEntryUnits    int // charged at one function's entry: bounds its frame, which is allocated before the charge
 
 	// MaxMemoryPages is the memory's largest size in pages of 64 KiB, 65,536 at most. A memory without a maximum, or with
@@ -50,8 +50,8 @@ func DefaultLimits() Limits {
 		MaxLocals:        10_000,
 		MaxModuleLocals:  1 << 22,
 		MaxNesting:       1 << 14,
-		MaxFlow:          1 << 24, // up to 6 s in wazero; the most of a Go guest with fmt and encoding/json is 5,000,000
-		MaxModuleFlow:    1 << 28, // and 79,000,000 in all
+		MaxWork:          500_000,   // a Go guest with fmt and encoding/json has 253,000 in its largest function
+		MaxModuleWork:    9_000_000, // and 5,600,000 in all; the worst that is let in was measured at 4.2 s, in 410 MB
 		MaxEntryUnits:    1 << 20,
 		MaxMemoryPages:   512,
 		StartFuel:        64 << 20,

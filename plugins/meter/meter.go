@@ -26,18 +26,23 @@ func Rewrite(wasm []byte, lim Limits) (*Module, error) {
 		return nil, err
 	}
 	d := &decoder{lim: &lim, dataCount: -1, out: &Module{}}
-	r := &reader{buf: wasm, end: len(wasm), function: -1}
-	if len(wasm) > lim.MaxBytes {
-		r.fail(ErrLimit, 0, "%d bytes, more than the limit of %d", len(wasm), lim.MaxBytes)
-	}
-	d.header(r)
-	d.sections(r)
-	d.finish(r)
-	if err := r.error(); err != nil {
+	if err := d.decode(wasm); err != nil {
 		return nil, err
 	}
 	d.out.Code = d.encode()
 	return d.out, nil
+}
+
+// decode reads and checks a whole binary.
+func (d *decoder) decode(wasm []byte) error {
+	r := &reader{buf: wasm, end: len(wasm), function: -1}
+	if len(wasm) > d.lim.MaxBytes {
+		r.fail(ErrLimit, 0, "%d bytes, more than the limit of %d", len(wasm), d.lim.MaxBytes)
+	}
+	d.header(r)
+	d.sections(r)
+	d.finish(r)
+	return r.error()
 }
 
 var (

@@ -45,11 +45,12 @@ type decoder struct {
 	dataSegments    int
 	bodies          int
 	moduleLocals    int
-	flow            int // of the functions so far
+	work            int // of the functions so far
 
 	payload [secCount][]byte // what is written, by section id; nil when there is none
 	seen    [secCount]bool
 	names   *reader // the first name section
+	about   *survey // what Describe wants to know; nil for Rewrite
 	scratch scratch
 }
 
@@ -59,9 +60,11 @@ func (d *decoder) sections(r *reader) {
 		at := r.pos
 		id := r.byte()
 		s := r.sub(r.u32())
-		switch {
-		case r.failed():
+		if r.failed() {
 			return
+		}
+		d.about.section(id, s)
+		switch {
 		case id == secCustom:
 			d.custom(s)
 		case id == secTag:
@@ -101,7 +104,9 @@ func (d *decoder) section(r *reader, id byte) {
 	case secExport:
 		d.exportSection(r)
 	case secStart:
-		r.index(len(d.functions), "function")
+		if i := r.index(len(d.functions), "function"); !r.failed() {
+			d.about.export("start", i)
+		}
 	case secElement:
 		d.elementSection(r)
 	case secDataCount:

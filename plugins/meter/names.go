@@ -15,10 +15,19 @@ func (d *decoder) custom(r *reader) {
 // functionNames gives a name section with the functions' names, for the runtime's stack traces, or nil where the original
 // has none that are well formed: names never make a module invalid.
 func (d *decoder) functionNames() []byte {
-	r := d.names
-	if r == nil {
+	content := d.nameContent()
+	if content == nil {
 		return nil
 	}
+	return appendSized(append(appendName(nil, "name"), functionNamesID), content)
+}
+
+// nameContent is the part of the name section that names functions; nil where it is not well formed.
+func (d *decoder) nameContent() []byte {
+	if d.names == nil {
+		return nil
+	}
+	r := &reader{buf: d.names.buf, pos: d.names.pos, end: d.names.end, function: -1}
 	for r.remaining() > 0 {
 		id := r.byte()
 		s := r.sub(r.u32())
@@ -26,12 +35,11 @@ func (d *decoder) functionNames() []byte {
 			return nil
 		}
 		if id == functionNamesID {
-			p := appendName(nil, "name")
 			content := s.buf[s.pos:s.end]
 			if !d.validNames(s) {
 				return nil
 			}
-			return appendSized(append(p, functionNamesID), content)
+			return content
 		}
 	}
 	return nil

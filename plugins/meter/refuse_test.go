@@ -209,10 +209,13 @@ func TestLimitsAreKept(t *testing.T) {
 		"tables":         {withMemory(), func(l *Limits) { l.MaxTables = 0 }},
 		"table elements": {withMemory(), func(l *Limits) { l.MaxTableElements = 9 }},
 		"segments":       {withMemory(), func(l *Limits) { l.MaxSegments = 0 }},
-		// Five blocks, and a branch out of each, with 3 locals: 10 * (10 + 48).
-		"flow":     {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxFlow = 579 }},
-		"all flow": {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxModuleFlow = 579 }},
-		"nesting":  {plain(noLocals, rep(5, opBlock, blockEmpty), rep(5, opEnd)), func(l *Limits) { l.MaxNesting = 4 }},
+		// Five blocks, and a branch out of each, with 3 locals: 10 and 10 * (10 + 4), and 4 for 16 instructions.
+		"work":          {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxWork = 153 }},
+		"all work":      {plain(vec(cat(3, I32)), rep(5, opBlock, blockEmpty), rep(5, 0x0c, 0, opEnd)), func(l *Limits) { l.MaxModuleWork = 153 }},
+		"slow calls":    {plain(noLocals, rep(1000, 0x10, 0)), func(l *Limits) { l.MaxWork = 3000 }},
+		"slow trapping": {plain(noLocals, rep(1000, opI32Const, 1, opI32Const, 1, 0x6d, 0x1a)), func(l *Limits) { l.MaxWork = 6500 }},
+		"loops":         {plain(noLocals, rep(200, opLoop, blockEmpty, opEnd)), func(l *Limits) { l.MaxWork = 200 * 40 }},
+		"nesting":       {plain(noLocals, rep(5, opBlock, blockEmpty), rep(5, opEnd)), func(l *Limits) { l.MaxNesting = 4 }},
 		"imports": {module(section(secType, void), section(secImport, cat(name("env"), name("f"), 0, 0))),
 			func(l *Limits) { l.MaxImports = 0 }},
 		"parameters": {module(section(secType, i2i)), func(l *Limits) { l.MaxParams = 0 }},

@@ -40,7 +40,7 @@ func (d *decoder) elementList(r *reader, flag uint32) {
 		if expressions {
 			d.constant(r)
 		} else {
-			r.index(len(d.functions), "function")
+			d.reference(r)
 		}
 		if r.failed() {
 			return
@@ -65,10 +65,18 @@ func (d *decoder) dataSection(r *reader) {
 			}
 			d.constant(r)
 		}
-		r.bytes(r.u32())
+		bytes := r.bytes(r.u32())
 		if r.failed() {
 			return
 		}
+		d.about.data(bytes)
 	}
 	d.dataSegments = n
+}
+
+// reference reads the index of a function that is not called here: it may be called through a table.
+func (d *decoder) reference(r *reader) {
+	if i := r.index(len(d.functions), "function"); !r.failed() {
+		d.about.reference(i)
+	}
 }

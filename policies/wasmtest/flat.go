@@ -14,8 +14,8 @@ func Flat(t *testing.T, g *Guest, calls int) {
 	const now = 3600 * sluice.Second
 	for _, h := range each(g.Hooks() &^ sluice.HookState) {
 		st, rows := likely(7, 32, now)
-		g.write(g.Descriptor.StatePtr, bytesOf([]sluice.State{st}))
-		g.write(g.Descriptor.RowsPtr, bytesOf(rows))
+		g.writeState(&st)
+		g.writeRows(rows)
 		g.repeat(h, 1000, len(rows))
 		before := g.Pages()
 		g.repeat(h, calls, len(rows))

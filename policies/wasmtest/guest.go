@@ -101,7 +101,7 @@ func (g *Guest) Prioritize(st *sluice.State, rows ...sluice.Row) ([]sluice.Ranki
 // BatchCap returns the plan, and whether the policy decided.
 func (g *Guest) BatchCap(st *sluice.State) (sluice.BatchPlan, bool) {
 	out := make([]sluice.BatchPlan, 1)
-	g.write(g.Descriptor.StatePtr, bytesOf([]sluice.State{*st}))
+	g.writeState(st)
 	ok := g.decided("sluice_batch_cap", g.Call("sluice_batch_cap"))
 	g.read(g.Descriptor.OutPtr, bytesOf(out))
 	return out[0], ok
@@ -118,7 +118,7 @@ func (g *Guest) Speculate(st *sluice.State, rows ...sluice.Row) (sluice.SpecPlan
 
 // Events tells the policy what happened.
 func (g *Guest) Events(st *sluice.State, events ...sluice.Event) {
-	g.write(g.Descriptor.StatePtr, bytesOf([]sluice.State{*st}))
+	g.writeState(st)
 	g.write(g.Descriptor.EventsPtr, bytesOf(events))
 	g.decided("sluice_events", g.Call("sluice_events", uint64(len(events))))
 }
@@ -141,9 +141,24 @@ func (g *Guest) Restore(saved []byte) error {
 }
 
 func (g *Guest) ask(export string, st *sluice.State, rows []sluice.Row) (decided bool) {
-	g.write(g.Descriptor.StatePtr, bytesOf([]sluice.State{*st}))
-	g.write(g.Descriptor.RowsPtr, bytesOf(rows))
+	g.writeState(st)
+	g.writeRows(rows)
 	return g.decided(export, g.Call(export, uint64(len(rows))))
+}
+
+// writeState writes as much of a state as the policy knows.
+func (g *Guest) writeState(st *sluice.State) {
+	all := bytesOf([]sluice.State{*st})
+	g.write(g.Descriptor.StatePtr, all[:min(uint32(len(all)), g.Descriptor.StateCap)])
+}
+
+// writeRows writes as much of each row as the policy knows.
+func (g *Guest) writeRows(rows []sluice.Row) {
+	for i := range rows {
+		row := bytesOf(rows[i : i+1])
+		stride := g.Descriptor.RowStride
+		g.write(g.Descriptor.RowsPtr+uint32(i)*stride, row[:min(uint32(len(row)), stride)])
+	}
 }
 
 func (g *Guest) decided(export string, ret int64) bool {

@@ -33,11 +33,27 @@ func Shipped(t testing.TB, name string) []byte {
 // arguments of `go build`.
 func Build(t testing.TB, pkg string, more ...string) []byte {
 	t.Helper()
+	readSources(t, "sdk/go", pkg)
 	out := filepath.Join(t.TempDir(), "policy.wasm")
 	if err := shipped.Build(context.Background(), root(t), pkg, out, more...); err != nil {
 		t.Fatal(err)
 	}
 	return read(t, out)
+}
+
+// readSources has `go test` note what a module is built from: files that it did not see the test open may change without its
+// running the test again, and those of another platform are not in the test itself.
+func readSources(t testing.TB, dirs ...string) {
+	t.Helper()
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(root(t), dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			read(t, f)
+		}
+	}
 }
 
 func root(t testing.TB) string {

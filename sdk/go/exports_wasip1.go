@@ -20,26 +20,51 @@ func abiV1() uint32 {
 }
 
 //go:wasmexport sluice_configure
-func exportConfigure(n int32) int32 { return callConfigure(n) }
+func exportConfigure(n int32) int32 {
+	ret := callConfigure(n)
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_admit
-func exportAdmit(n int32) int32 { return callAdmit(n) }
+func exportAdmit(n int32) int32 {
+	ret := callAdmit(n)
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_prioritize
-func exportPrioritize(n int32) int32 { return callPrioritize(n) }
+func exportPrioritize(n int32) int32 {
+	ret := callPrioritize(n)
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_batch_cap
-func exportBatchCap() int32 { return callBatchCap() }
+func exportBatchCap() int32 {
+	ret := callBatchCap()
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_speculate
-func exportSpeculate(n int32) int32 { return callSpeculate(n) }
+func exportSpeculate(n int32) int32 {
+	ret := callSpeculate(n)
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_events
-func exportEvents(n int32) int32 { return callEvents(n) }
+func exportEvents(n int32) int32 {
+	ret := callEvents(n)
+	yield()
+	return ret
+}
 
 //go:wasmexport sluice_save
 func exportSave() int64 {
 	b := callSave()
+	yield()
 	if len(b) == 0 {
 		return 0
 	}
@@ -47,4 +72,8 @@ func exportSave() int64 {
 }
 
 //go:wasmexport sluice_restore
-func exportRestore(n int32) int32 { return callRestore(n) }
+func exportRestore(n int32) int32 {
+	ret := callRestore(n)
+	yield()
+	return ret
+}

@@ -56,10 +56,10 @@ func TestWrongUseOfTheCommandLineExitsWithTwo(t *testing.T) {
 		args []string
 		says string
 	}{
-		"missing model":       {[]string{"serve", "--model", "no-such-file.gguf"}, "no-such-file.gguf"},
-		"missing libraries":   {[]string{"serve", "--llama-lib", "no-such-folder"}, "no-such-folder"},
+		"missing model":       {[]string{"serve", "--model", "no-such-file.gguf", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, "no-such-file.gguf"},
+		"missing libraries":   {[]string{"serve", "--llama-lib", "no-such-folder", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, "no-such-folder"},
 		"missing device":      {[]string{"serve", "--device", "CUDA0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, "CUDA0"},
-		"missing policy":      {[]string{"serve", "--policy", "no-such.wasm"}, "no-such.wasm"},
+		"missing policy":      {[]string{"serve", "--policy", "no-such.wasm", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, "no-such.wasm"},
 		"unknown flag":        {[]string{"serve", "--no-such-flag"}, "no-such-flag"},
 		"unknown config key":  {[]string{"serve", "--config", writeConfig(t, "listen: 127.0.0.1:0\nlisten_on: x\n")}, "listen_on"},
 		"missing trace":       {[]string{"replay", "--trace", "no-such.jsonl", "--policy", "native"}, "no-such.jsonl"},

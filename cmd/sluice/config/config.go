@@ -5,7 +5,7 @@
 //
 // A value on the command line wins over the environment, the environment over the file, the file over the default. Every
 // key of the file has an environment variable: SLUICE_ and the key in upper case, sections joined by "_" (limits.max_seqs
-// is SLUICE_LIMITS_MAX_SEQS). SLUICE_ADMIN stands for admin.listen. policies and classes have none.
+// is SLUICE_LIMITS_MAX_SEQS). SLUICE_ADMIN stands for admin.listen. Lists have none, and policy_pins has none.
 //
 //	cfg, err := config.Load("sluice.yaml", os.LookupEnv, map[string]string{"listen": "127.0.0.1:0"})
 //	if err != nil {
@@ -28,10 +28,18 @@ type Config struct {
 	Admin    Admin    `yaml:"admin"`
 	Data     string   `yaml:"data"` // folder of the stored traces
 	Policies []Policy `yaml:"policies"`
-	Classes  []Class  `yaml:"classes"` // the first is the default class
-	Limits   Limits   `yaml:"limits"`
-	Compute  Compute  `yaml:"compute"`
-	Log      Log      `yaml:"log"`
+	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
+
+	PolicyStore      string              `yaml:"policy_store"`      // folder of the policies' modules and history; "" = policies in the data folder, "off" = in memory
+	PolicyFolder     string              `yaml:"policy_folder"`     // whose modules are pushed as they come and change; "" = none
+	PolicyKeys       []string            `yaml:"policy_keys"`       // files of the public keys whose signatures count; none = signatures are not looked at
+	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies
+	PolicyPins       map[string][]string `yaml:"policy_pins"`       // by a policy's name, the only digests that are taken under it
+
+	Classes []Class `yaml:"classes"` // the first is the default class
+	Limits  Limits  `yaml:"limits"`
+	Compute Compute `yaml:"compute"`
+	Log     Log     `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
@@ -39,8 +47,9 @@ type Config struct {
 
 // Admin is the second listener.
 type Admin struct {
-	Listen    string `yaml:"listen"`
+	Listen    string `yaml:"listen"`     // host:port, or unix:path
 	TokenFile string `yaml:"token_file"` // the token's file; SLUICE_ADMIN_TOKEN holds the token itself
+	Audit     string `yaml:"audit"`      // file of what was changed; "" = audit.jsonl in the data folder, "off" = none
 }
 
 // Policy is one policy to load at start, in the order of the chain.

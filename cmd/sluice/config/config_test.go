@@ -185,6 +185,31 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
+func TestSettingsHint(t *testing.T) {
+	for _, c := range []struct{ file, flag, want string }{
+		{"a.wasm", "", ""}, {"d/a.wasm", "--set", ""}, {"a:b", "", ""},
+		{"a.wasm:k", "", `; settings follow the file as a.wasm:key=value,key=value, but "k" is not key=value`},
+		{"d/a.wasm:k=v", "--set", "; settings are given as --set key=value: d/a.wasm --set ..."},
+	} {
+		if got := SettingsHint(c.file, c.flag); got != c.want {
+			t.Errorf("%q %q: %q, want %q", c.file, c.flag, got, c.want)
+		}
+	}
+}
+
+func TestClassHint(t *testing.T) {
+	classes := []string{"interactive", "batch", "2"}
+	for key, want := range map[string]string{
+		"max_age.batch":   "; class batch is number 1 here: max_age.1",
+		"age.interactive": "; class interactive is number 0 here: age.0",
+		"max_age.1":       "", "max_age.2": "", "max_age.other": "", "batch": "", "max_agebatch": "",
+	} {
+		if got := ClassHint(map[string]string{key: "2s"}, classes); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(whole))
 	files, _ := filepath.Glob("testdata/bad/*.yaml")

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/sluice-dev/sluice/cmd/sluice/spelling"
 )
 
 // fileError turns a decoder's error into one line: FILE:LINE:COLUMN, what is wrong, and what may have been meant.
@@ -34,6 +36,8 @@ func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int:
 		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.String:
 		return "text"
 	case reflect.Slice:
@@ -46,16 +50,16 @@ func kindName(t reflect.Type) string {
 
 // suggest names the key that is nearest to what was written, with its section.
 func suggest(key string) string {
-	best, distance := "", 2+min(len(key)/4, 3)
-	for _, known := range knownKeys() {
-		if d := editDistance(strings.ToLower(key), known[strings.LastIndexByte(known, '.')+1:]); d < distance {
-			best, distance = known, d
-		}
+	known := knownKeys()
+	leaves := make([]string, len(known))
+	for i, k := range known {
+		leaves[i] = k[strings.LastIndexByte(k, '.')+1:]
 	}
-	if best == "" {
+	i := spelling.Nearest(key, leaves)
+	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return fmt.Sprintf("; did you mean %q?", known[i])
 }
 
 // knownKeys lists every key of the file with its section, sections and list elements included.
@@ -82,24 +86,4 @@ func knownKeys() []string {
 	walk("", reflect.TypeFor[Config]())
 	slices.SortStableFunc(keys, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	return keys
-}
-
-// editDistance is the Levenshtein distance.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -126,7 +126,7 @@ func fields(c *Config) []field {
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag.Get("yaml")
 			switch f := v.Field(i); {
-			case tag == "" || f.Kind() == reflect.Slice:
+			case tag == "" || f.Kind() == reflect.Slice || f.Kind() == reflect.Map:
 			case f.Kind() == reflect.Struct:
 				walk(prefix+tag+".", f)
 			default:

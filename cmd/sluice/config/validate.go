@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -32,6 +33,12 @@ func (c *Config) checkAddresses() error {
 	// The client commands take a URL in the same variable, so the listener accepts one too.
 	c.Admin.Listen = strings.TrimSuffix(strings.TrimPrefix(c.Admin.Listen, "http://"), "/")
 	for _, a := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}} {
+		if a.key == "admin.listen" && strings.HasPrefix(a.addr, "unix:") {
+			if a.addr == "unix:" {
+				return c.fail(a.key, "names no file; write unix:PATH")
+			}
+			continue
+		}
 		_, port, err := net.SplitHostPort(a.addr)
 		if err == nil {
 			_, err = strconv.ParseUint(port, 10, 16)
@@ -58,6 +65,25 @@ func (c *Config) checkWords() error {
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
 		return c.fail("log.level", "must be one of debug, info, warn, error, but is %q", c.Log.Level)
+	}
+	return nil
+}
+
+var digestRE = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (c *Config) checkTrust() error {
+	if c.RequireSignature && len(c.PolicyKeys) == 0 {
+		return c.fail("require_signature", "needs policy_keys: without a key no signature counts")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.PolicyPins)) {
+		if !wordRE.MatchString(name) {
+			return c.fail("policy_pins", "has the name %q, which no policy can have", name)
+		}
+		for _, d := range c.PolicyPins[name] {
+			if !digestRE.MatchString(d) {
+				return c.fail("policy_pins."+name, "must hold digests of 64 hex digits, but holds %q", d)
+			}
+		}
 	}
 	return nil
 }
@@ -124,7 +150,7 @@ func (c *Config) checkPolicies() error {
 		}
 		switch {
 		case !wordRE.MatchString(p.Name):
-			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q", p.File, p.Name)
+			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q%s", p.File, p.Name, SettingsHint(p.File, ""))
 		case seen[p.Name]:
 			return c.fail(key, "repeats the name %q", p.Name)
 		}

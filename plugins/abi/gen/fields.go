@@ -15,8 +15,8 @@ func goFields(s *Schema) ([]byte, error) {
 	for _, st := range s.Structs {
 		fmt.Fprintf(&b, "%q: {Name: %q, Size: %d, Fields: []Field{\n", st.Name, st.Name, st.Size)
 		for _, f := range st.Fields {
-			fmt.Fprintf(&b, "{Name: %q, Type: %q, Offset: %d, Size: %d, Count: %d, Bit: %d, Group: %s, Since: %d, Doc: %q},\n",
-				f.Name, f.Elem, f.Offset, f.Size, f.Count, f.Bit, groupConst(s, f.Group), f.Since, f.Doc)
+			fmt.Fprintf(&b, "{Name: %q, Type: %q, Offset: %d, Size: %d, Count: %d, Bit: %d, Group: %s, Since: %d, Enum: %q, Doc: %q},\n",
+				f.Name, f.Elem, f.Offset, f.Size, f.Count, f.Bit, groupConst(s, f.Group), f.Since, f.Enum, f.Doc)
 		}
 		b.WriteString("}},\n")
 	}

@@ -41,6 +41,7 @@ func TestMistakesInTheSchemaAreNamed(t *testing.T) {
 		"bad array type": "structs: [{name: A, fields: [{name: x, type: \"[n]u8\"}]}]",
 		"defined twice":  "structs: [{name: A, fields: [{name: x, type: u8}, {name: x, type: u8}]}]",
 		"valid":          "structs: [{name: A, fields: [{name: x, type: u8, optional: true}]}]",
+		"no enum":        "structs: [{name: A, fields: [{name: x, type: u8, enum: B}]}]",
 		"unknown field":  "structs: [{name: A, colour: red}]",
 	} {
 		if _, err := Load(write(t, text)); err == nil || !strings.Contains(err.Error(), says) {

@@ -1,4 +1,4 @@
-// Command gen writes everything that follows from the ABI schema: the host's layouts, the Go guest's layouts and
+// Command gen writes everything that follows from the ABI schema: the host's layouts, the guests' layouts and
 // the reference page. It is run by `make generate`; a test fails when an output is stale.
 //
 //	go run ./plugins/abi/gen [--check]

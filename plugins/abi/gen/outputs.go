@@ -36,6 +36,7 @@ func Outputs(path string) ([]Output, error) {
 		{"plugins/abi/layout_gen.go", host},
 		{"plugins/abi/fields_gen.go", fields},
 		{"sdk/go/layout_gen.go", guest},
+		{"sdk/c/sluice_abi.h", cLayouts(s)},
 		{"docs/abi.md", reference(s)},
 	}, nil
 }

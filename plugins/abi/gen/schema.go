@@ -50,6 +50,7 @@ type Field struct {
 	Optional bool   `yaml:"optional"`
 	Group    string `yaml:"group"` // value of the enum Group, in snake case; "" = always there
 	Since    int    `yaml:"since"` // minor version that appended it
+	Enum     string `yaml:"enum"`  // whose value, or set of values, it holds; "" = a number
 	Doc      string `yaml:"doc"`
 
 	Offset, Size, Count int    `yaml:"-"`
@@ -80,12 +81,13 @@ func Load(path string) (*Schema, error) {
 		}
 		byName[st.Name] = st
 	}
-	return &s, s.checkGroups()
+	return &s, s.checkNames()
 }
 
-func (s *Schema) checkGroups() error {
-	known := map[string]bool{"": true}
+func (s *Schema) checkNames() error {
+	known, enums := map[string]bool{"": true}, map[string]bool{"": true}
 	for _, e := range s.Enums {
+		enums[e.Name] = true
 		for _, v := range e.Values {
 			known[snake(v.Name)] = known[snake(v.Name)] || e.Name == "Group"
 		}
@@ -94,6 +96,9 @@ func (s *Schema) checkGroups() error {
 		for _, f := range st.Fields {
 			if !known[f.Group] {
 				return fmt.Errorf("layout %s: field %s: %q is no value of the enum Group", st.Name, f.Name, f.Group)
+			}
+			if !enums[f.Enum] {
+				return fmt.Errorf("layout %s: field %s: there is no enum %q", st.Name, f.Name, f.Enum)
 			}
 		}
 	}
