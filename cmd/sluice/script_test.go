@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +41,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ONLY_SLUICE", filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Values[servedKey] = map[string]*served{}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != config.RuntimeWasmtime {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return hasWasmtime, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,
