@@ -2,9 +2,10 @@
 # Fetches what Sluice needs to serve its default model: the llama.cpp libraries, the model, and the model once converted
 # for this kind of CPU. It says nothing and does nothing when all of it is there.
 #
-#   scripts/setup.sh [--with-clients]
+#   scripts/setup.sh [--with-clients] [--with-rust]
 #
 # --with-clients adds a Python environment with the official openai client, for the tests.
+# --with-rust adds Rust's target wasm32-unknown-unknown, for the tests; where it cannot be had they are skipped.
 # SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
 #
 #   llama.cpp-v0.5.0-linux-x64/                  the libraries
@@ -30,11 +31,12 @@ model_member_sha=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db5
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-with_clients=
+with_clients= with_rust=
 for arg in "$@"; do
   case $arg in
     --with-clients) with_clients=1 ;;
-    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients]"; exit 2 ;;
+    --with-rust) with_rust=1 ;;
+    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients] [--with-rust]"; exit 2 ;;
   esac
 done
 
@@ -149,6 +151,28 @@ setup_clients() {
   mv -T "$tmp/clients" "$clients"
 }
 
+have_rust() {
+  local root
+  [ -z "$with_rust" ] || { command -v cargo >/dev/null 2>&1 && root=$(rustc --print sysroot 2>/dev/null) &&
+    [ -d "$root/lib/rustlib/wasm32-unknown-unknown/lib" ]; }
+}
+
+# From rustup, or from Debian; without either the tests in Rust are skipped, and nothing else is the worse for it.
+setup_rust() {
+  if command -v rustup >/dev/null 2>&1; then
+    say "adding Rust's target wasm32-unknown-unknown with rustup"
+    timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || say "rustup could not add it"
+  fi
+  if ! have_rust && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    say "installing Debian's Rust for WebAssembly"
+    timeout 600 apt-get install -y -qq rustc cargo libstd-rust-dev-wasm32 lld >/dev/null 2>&1 || say "apt-get could not install it"
+    hash -r
+  fi
+  have_rust || say "no Rust for WebAssembly: the tests in Rust will be skipped; install rustup (https://rustup.rs) and run" \
+    "rustup target add wasm32-unknown-unknown, or on Debian apt-get install cargo libstd-rust-dev-wasm32 lld"
+}
+
+have_rust || setup_rust
 if have_all; then exit 0; fi
 
 mkdir -p "$cache" || die "cannot create $cache; set SLUICE_CACHE to a folder that can be written"
