@@ -67,7 +67,7 @@
 //!
 //! - `panic-handler`, on by default: the handler that logs panics, for policies that are `no_std` in the sandbox.
 //! - `std`: links std, for policies that use it, or its allocator: `Vec`, `String`, `format!`. Panics are logged as well, and
-//!   the policy need not be `no_std`. Such a module is about 30 KB larger. Memory that is freed is used again.
+//!   the policy need not be `no_std`. Such a module is about 10 KB larger. Memory that is freed is used again.
 #![no_std]
 #![warn(missing_docs)]
 
