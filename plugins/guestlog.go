@@ -1,23 +1,30 @@
 package plugins
 
-// The rate of log lines that one instance may write: a burst, and so many for each second of the host's clock.
+// The rate of log lines that one version may write: a burst, and so many for each second of the host's clock. It is not each
+// instance's: a guest that fails, or grows until it is replaced, would begin with a burst every time.
 const (
 	logBurst  = 16
 	logPerSec = 4
 )
 
-// guestLog limits what a guest logs and remembers its last line, which explains a refusal.
-type guestLog struct {
-	last   [MaxLogBytes]byte
-	n      int
-	tokens int64 // ns of credit
+// lastLine remembers what a guest logged last, which explains a refusal.
+type lastLine struct {
+	text [MaxLogBytes]byte
+	n    int
+}
+
+func (l *lastLine) String() string { return string(l.text[:l.n]) }
+
+// logCredit limits what a version logs. It is whose the version's instance in use is: the others are quiet.
+type logCredit struct {
+	tokens int64 // ns
 	at     int64
 }
 
 const logCost = 1_000_000_000 / logPerSec
 
 // refill gives credit for the time since the last refill; the host's clock, so that a replay logs the same lines.
-func (l *guestLog) refill(now int64) {
+func (l *logCredit) refill(now int64) {
 	if l.at == 0 {
 		l.tokens = logBurst * logCost
 	} else if now > l.at {
@@ -27,7 +34,7 @@ func (l *guestLog) refill(now int64) {
 }
 
 // take reports whether a line may pass.
-func (l *guestLog) take() bool {
+func (l *logCredit) take() bool {
 	if l.tokens < logCost {
 		return false
 	}
@@ -35,18 +42,16 @@ func (l *guestLog) take() bool {
 	return true
 }
 
-func (l *guestLog) text() string { return string(l.last[:l.n]) }
-
 // Log implements Sink.
 func (g *guest) Log(level int32, line []byte, truncated bool) {
-	g.line.n = copy(g.line.last[:], line)
+	g.last.n = copy(g.last.text[:], line)
 	if truncated {
 		g.v.stats.badLines.Add(1)
 	}
 	if g.quiet {
 		return
 	}
-	if !g.line.take() {
+	if !g.v.logs.take() {
 		g.v.stats.logLost.Add(1)
 		return
 	}
