@@ -66,6 +66,7 @@ func TestLanguages(t *testing.T) {
 		{&meter.Description{}, []Producer{{"processed-by", "Debian clang", "14"}}, "C"},
 		{&meter.Description{Sections: []meter.Section{{Name: "go:buildid"}}}, nil, "Go"},
 		{named("~lib/rt/stub/__alloc"), nil, "AssemblyScript"},
+		{&meter.Description{Data: [][]byte{[]byte("..~\x00l\x00i\x00b\x00/\x00r\x00t\x00")}}, nil, "AssemblyScript"},
 		{named("_ZN4core3fmt5Write"), nil, "Rust"},
 		{named("admit"), nil, ""},
 	} {
