@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
 )
 
 func TestMain(m *testing.M) {
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// installed says whether a part of a toolchain is here that is not a program of its own.
+// installed says whether a part is here that is not a program of its own.
 func installed(part string) (bool, error) {
 	switch part {
 	case "asc":
@@ -66,6 +67,8 @@ func installed(part string) (bool, error) {
 		}
 		_, err = os.Stat(filepath.Join(strings.TrimSpace(string(root)), "lib", "rustlib", "wasm32-unknown-unknown"))
 		return err == nil, nil
+	case config.RuntimeWasmtime:
+		return hasWasmtime, nil
 	}
 	return false, fmt.Errorf("there is no condition %q", part)
 }

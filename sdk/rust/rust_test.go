@@ -91,7 +91,7 @@ func TestFormatted(t *testing.T) {
 
 func TestLinted(t *testing.T) {
 	cargo(t, ".", "clippy", "--offline", "--quiet", "--all-targets")
-	cargo(t, guests, "clippy", "--offline", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--examples", "--features", "alloc")
+	cargo(t, guests, "clippy", "--offline", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--examples", "--features", "std")
 }
 
 func TestDocumented(t *testing.T) {

@@ -100,9 +100,26 @@ func TestHooksThatAPolicyLacksFault(t *testing.T) {
 	}
 }
 
-// What a policy allocates it frees, and then its memory does not grow.
-func TestAllocatingPoliciesHaveRoom(t *testing.T) {
-	wasmtest.Flat(t, wasmtest.Compile(t, modules(t, guests, "--features", "alloc")(t, "allocates")).Start(t), 20_000)
+// A policy may use std. What it allocates it frees, and then its memory does not grow; when it panics, it says why.
+func TestPoliciesMayUseStd(t *testing.T) {
+	wasm := modules(t, guests, "--features", "std")(t, "allocates")
+	wasmtest.Flat(t, wasmtest.Compile(t, wasm).Start(t), 20_000)
+	var said strings.Builder
+	panics(t, load(t, &said, wasm), 77)
+	if !strings.Contains(said.String(), "panic: ") || !strings.Contains(said.String(), "seventy-seven is one too many") {
+		t.Errorf("of its panic it says %q", said.String())
+	}
+}
+
+// panics has a policy judge a request while so many wait.
+func panics(t *testing.T, host *plugins.Host, waiting uint32) {
+	t.Helper()
+	now := int64(waiting) * sluice.Second
+	set, _, _ := host.Swap(now)
+	set.Admit(&abi.State{Size: abi.StateSize, NowNS: now, WaitingRequests: waiting}, []abi.Row{{ID: 1}}, make([]abi.Verdict, 1), make([]abi.PolicyID, 1))
+	if n := host.List()[0].Calls[0].Fallbacks["trap"]; n == 0 {
+		t.Errorf("%d waiting: counted %+v", waiting, host.List()[0].Calls)
+	}
 }
 
 // A policy that panics costs one decision, and the host knows why: on every release of Rust in other words.
@@ -117,16 +134,11 @@ func TestAPanicIsATrapWithItsReason(t *testing.T) {
 		80: {"a number that is not negative", "TryFromIntError"},
 	} {
 		said.Reset()
-		set, _, _ := host.Swap(int64(waiting) * sluice.Second)
-		st := abi.State{Size: abi.StateSize, NowNS: int64(waiting) * sluice.Second, WaitingRequests: waiting}
-		set.Admit(&st, []abi.Row{{ID: 1}}, make([]abi.Verdict, 1), make([]abi.PolicyID, 1))
+		panics(t, host, waiting)
 		for _, w := range append(words, "panic: ", "examples/panics.rs:") {
 			if !strings.Contains(said.String(), w) {
 				t.Errorf("%d waiting: nothing says %q:\n%s", waiting, w, said.String())
 			}
-		}
-		if n := host.List()[0].Calls[0].Fallbacks["trap"]; n == 0 {
-			t.Errorf("%d waiting: counted %+v", waiting, host.List()[0].Calls)
 		}
 	}
 }

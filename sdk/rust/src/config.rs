@@ -7,6 +7,25 @@ use core::fmt::{self, Write};
 /// Every getter names a key and its default, and the configuration remembers both: what no getter named is an unknown key. A
 /// value that cannot be read gives the default and is remembered as a mistake, so that
 /// [`configure`](crate::Configure::configure) needs no error handling of its own.
+///
+/// ```
+/// # use sluice_policy::*;
+/// # struct Shed { max_wait: i64, share: i64, hard: bool }
+/// # impl Policy for Shed { const NEW: Shed = Shed { max_wait: 0, share: 0, hard: false }; }
+/// impl Configure for Shed {
+///     fn configure(&mut self, c: &mut Config) -> Result<(), &'static str> {
+///         self.max_wait = c.duration("max_wait", 10 * SECOND, MILLISECOND..=HOUR);
+///         self.share = c.ratio("share", ONE / 2, 0..=ONE);
+///         self.hard = c.one_of("mode", &[("soft", false), ("hard", true)]);
+///         Ok(())
+///     }
+/// }
+///
+/// let shed = testing::Tester::<Shed>::with(&[("share", "80%"), ("mode", "hard")]).unwrap().policy;
+/// assert_eq!((shed.max_wait, shed.share, shed.hard), (10 * SECOND, 800_000, true));
+/// let why = testing::Tester::<Shed>::with(&[("max_wait", "2h"), ("shared", "1")]).err().unwrap();
+/// assert_eq!(why, "max_wait=\"2h\": must be from 1ms to 1h; unknown key \"shared\": known are max_wait, share, mode");
+/// ```
 pub struct Config<'a> {
     // What runs once a load is kept out of line below: in a module it is size that counts.
     entries: [Entry<'a>; MAX_KEYS],

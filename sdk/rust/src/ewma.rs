@@ -1,6 +1,14 @@
 use crate::units::MAX_SAMPLE;
 
 /// An exponentially weighted moving average in integers.
+///
+/// ```
+/// # use sluice_policy::Ewma;
+/// let mut mean = Ewma::new(3);
+/// mean.add(10);
+/// mean.add(18);
+/// assert_eq!(mean.value(), Some(11)); // an eighth of the way
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Ewma {
     shift: u8,

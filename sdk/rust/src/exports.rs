@@ -73,6 +73,8 @@ pub const fn union(hooks: [Hook; 7]) -> Hook {
 }
 
 pub fn describe<P: Policy>(hooks: Hook) -> *const Descriptor {
+    #[cfg(all(target_arch = "wasm32", feature = "std"))]
+    crate::panic::hook();
     let d = Descriptor {
         magic: u32::from_le_bytes(*b"SLCE"),
         major: MAJOR,
@@ -239,7 +241,7 @@ macro_rules! export {
                 Has::<$policy>::STATE,
             ]);
 
-            $crate::functions! { $policy;
+            $crate::sluice_functions! { $policy;
                 sluice_configure(n) -> i32: configure,
                 sluice_admit(n) -> i32: admit,
                 sluice_prioritize(n) -> i32: prioritize,
@@ -256,7 +258,7 @@ macro_rules! export {
 #[doc(hidden)]
 #[macro_export]
 #[cfg(target_arch = "wasm32")]
-macro_rules! functions {
+macro_rules! sluice_functions {
     ($policy:ty; $($export:ident($($n:ident)?) -> $ret:ty: $call:ident,)*) => {
         static POLICY: Global<$policy> = Global::new(<$policy as $crate::Policy>::NEW);
 
@@ -278,6 +280,6 @@ macro_rules! functions {
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(target_arch = "wasm32"))]
-macro_rules! functions {
+macro_rules! sluice_functions {
     ($($anything:tt)*) => {};
 }

@@ -1,5 +1,14 @@
 /// A switch that a value moves, and that does not flap when the value does. It goes on at once when the value is greater than
 /// `above`, and off when the value has been at most `below` for `hold`. It begins off.
+///
+/// ```
+/// # use sluice_policy::Hysteresis;
+/// let mut large = Hysteresis::new(8, 6, 10);
+/// assert!(large.update(1, 9));
+/// assert!(large.update(2, 5)); // calm from here on
+/// assert!(large.update(11, 6));
+/// assert!(!large.update(12, 6));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Hysteresis {
     above: i64,

@@ -1,3 +1,9 @@
+use crate::units::within;
+
+const MAX_GAIN: i64 = 1 << 20;
+const MAX_ERROR: i64 = 1 << 40;
+const MAX_LIMIT: i64 = 1 << 31;
+
 /// A controller: it turns an error, how far a measure is from its target, into a setting. It counts updates and not time, so
 /// update it at a fixed interval.
 ///
@@ -9,7 +15,16 @@
 ///   at a limit.
 /// - setting = (kp*error + integral + kd*(error - last error)) / 2^shift, rounded down, then clamped to `low` and `high`. The
 ///   first error has no last one, and no part of kd.
-#[derive(Clone, Copy)]
+///
+/// ```
+/// # use sluice_policy::*;
+/// let mut cap = Pid::new(4, 1, 0, 3, 1, 64); // half a place for each ms of error, an eighth for each that stays
+/// cap.reset(16);
+/// assert_eq!(cap.update(0), 16);
+/// assert_eq!(cap.update(-8), 11); // 8 ms too slow
+/// assert_eq!(cap.update(-8), 10);
+/// ```
+#[derive(Clone, Copy, Debug)]
 pub struct Pid {
     kp: i64,
     ki: i64,
@@ -24,16 +39,15 @@ pub struct Pid {
 
 impl Pid {
     /// The gains are in 2^shift-ths; `low` and `high` are the limits of the setting.
-    pub fn new(kp: i64, ki: i64, kd: i64, shift: u8, low: i64, high: i64) -> Pid {
-        let gain = |k: i64| k.clamp(-(1 << 20), 1 << 20);
-        let limit = |x: i64| x.clamp(-(1 << 31), 1 << 31);
+    pub const fn new(kp: i64, ki: i64, kd: i64, shift: u8, low: i64, high: i64) -> Pid {
+        let low = within(low, -MAX_LIMIT, MAX_LIMIT);
         Pid {
-            kp: gain(kp),
-            ki: gain(ki),
-            kd: gain(kd),
-            shift: shift.min(30),
-            low: limit(low),
-            high: limit(high).max(limit(low)),
+            kp: within(kp, -MAX_GAIN, MAX_GAIN),
+            ki: within(ki, -MAX_GAIN, MAX_GAIN),
+            kd: within(kd, -MAX_GAIN, MAX_GAIN),
+            shift: if shift > 30 { 30 } else { shift },
+            low,
+            high: within(high, low, MAX_LIMIT),
             integral: 0,
             last: 0,
             begun: false,
@@ -42,7 +56,7 @@ impl Pid {
 
     /// Takes the error and returns the setting.
     pub fn update(&mut self, error: i64) -> i64 {
-        let error = error.clamp(-(1 << 40), 1 << 40);
+        let error = error.clamp(-MAX_ERROR, MAX_ERROR);
         if !self.begun {
             self.begun = true;
             self.last = error;

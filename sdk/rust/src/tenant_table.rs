@@ -20,6 +20,19 @@ pub const TENANT_SLOTS: usize = 256;
 ///
 /// The rules, which all SDKs share: the size counts as 1 to [`TENANT_SLOTS`], 0 as [`TENANT_SLOTS`]. `get` makes a tenant the
 /// last one seen, `find` does not. A tenant that comes back after it lost its place begins anew.
+///
+/// ```
+/// # use sluice_policy::*;
+/// let mut tenants = TenantTable::new(2);
+/// tenants.get(7).served += 100;
+/// tenants.get(8).inflight += 1;
+/// tenants.get(7).inflight += 1;
+/// assert_eq!(tenants.weights(), 2);
+/// assert_eq!(fair_share(24, 1, tenants.weights()), 12);
+/// tenants.get(9); // in the place of 8
+/// assert!(tenants.find(8).is_none());
+/// assert_eq!(tenants.find(7).map(|t| t.served), Some(100));
+/// ```
 #[derive(Clone, Copy)]
 pub struct TenantTable {
     size: usize,

@@ -27,6 +27,7 @@ use crate::{
     calls, Admit, BatchCap, Config, Configure, Events, Policy, Prioritize, Reader, SaveState, Speculate, Writer,
 };
 use crate::{BatchPlan, Event, Ranking, Row, SpecPlan, State, Verdict};
+use std::fmt::Write;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -66,7 +67,7 @@ fn quoted(s: &str) -> String {
     for c in s.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if c < ' ' => write!(out, "\\u{:04x}", c as u32).expect("room in a String"),
             c => out.push(c),
         }
     }

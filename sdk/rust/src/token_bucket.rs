@@ -8,7 +8,15 @@ use crate::units::clamp_time;
 /// - The rate counts as 0 to 8*10^9, the burst as 0 to 10^12, times as 0 to 2^62. The level is kept in thousandths of a token
 ///   and billionths of those, so that nothing is lost however often it is asked.
 /// - A time earlier than that of the last call refills nothing, and the clock goes on from there.
-#[derive(Clone, Copy)]
+///
+/// ```
+/// # use sluice_policy::*;
+/// let mut quota = TokenBucket::new(2000, 3); // 2 a second, 3 at once
+/// assert_eq!((0..4).map(|_| quota.take(0, 1).is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
+/// assert_eq!(quota.take(0, 1), Err(SECOND / 2));
+/// assert_eq!(quota.take(SECOND / 2, 1), Ok(()));
+/// ```
+#[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     rate: i64,
     burst: i64,
@@ -36,6 +44,12 @@ impl TokenBucket {
             at: 0,
             begun: false,
         }
+    }
+
+    /// Sets other limits. What is in the bucket stays there, as far as it has room.
+    pub fn set_limits(&mut self, rate: i64, burst: i64) {
+        self.rate = rate;
+        self.burst = burst;
     }
 
     /// Takes `n` tokens at the time `now`, or takes nothing and says how long, in ns, it is until they are there if nobody

@@ -26,3 +26,14 @@ pub(crate) const MAX_TIME: i64 = 1 << 62;
 pub(crate) fn clamp_time(ns: i64) -> i64 {
     ns.clamp(0, MAX_TIME)
 }
+
+/// `clamp` for constants.
+pub(crate) const fn within(x: i64, least: i64, most: i64) -> i64 {
+    if x < least {
+        return least;
+    }
+    if x > most {
+        return most;
+    }
+    x
+}

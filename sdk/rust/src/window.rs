@@ -1,4 +1,4 @@
-use crate::units::{clamp_time, MAX_SAMPLE, MAX_TIME, SECOND};
+use crate::units::{clamp_time, within, MAX_SAMPLE, MAX_TIME, SECOND};
 
 /// Adds up what happened in a sliding window of time, in buckets of equal width: the one in progress and those before it. Its
 /// time begins with the first value.
@@ -9,7 +9,17 @@ use crate::units::{clamp_time, MAX_SAMPLE, MAX_TIME, SECOND};
 ///   bucket's sum to 2^56.
 /// - A time earlier than the latest one counts as the latest, unless it is earlier by the whole window or more: then the clock
 ///   was set anew, everything is forgotten, and time begins there.
-#[derive(Clone, Copy)]
+///
+/// ```
+/// # use sluice_policy::*;
+/// let mut tokens = Window::new(SECOND, 10); // the last ten seconds
+/// tokens.add(5 * SECOND, 300);
+/// tokens.add(7 * SECOND, 500);
+/// assert_eq!(tokens.sum(7 * SECOND), 800);
+/// assert_eq!(tokens.rate(9 * SECOND), 200_000); // 200 a second
+/// assert_eq!(tokens.sum(16 * SECOND), 500);
+/// ```
+#[derive(Clone, Copy, Debug)]
 pub struct Window {
     width: i64,
     buckets: i64,
@@ -23,16 +33,6 @@ pub struct Window {
 const MAX_BUCKETS: usize = 64;
 const MAX_WIDTH: i64 = 100 * SECOND;
 const MAX_BUCKET: i64 = 1 << 56;
-
-const fn within(x: i64, least: i64, most: i64) -> i64 {
-    if x < least {
-        least
-    } else if x > most {
-        most
-    } else {
-        x
-    }
-}
 
 impl Window {
     /// `width` is one bucket's, in ns.

@@ -213,3 +213,21 @@ fn helpers_begin_anew_after_a_reset() {
     assert_eq!(e.value(), Some(8));
     assert_eq!(Ewma::new(3).value(), None);
 }
+
+/// A policy begins as a constant, with its helpers in it.
+const HELPERS: (Ewma, Hysteresis, Window, TokenBucket, Pid, TenantTable) = (
+    Ewma::new(3),
+    Hysteresis::new(4, 3, 10),
+    Window::new(SECOND, 10),
+    TokenBucket::new(1000, 10),
+    Pid::new(1, 1, 1, 0, 0, 10),
+    TenantTable::new(0),
+);
+
+#[test]
+fn limits_of_a_bucket_may_change() {
+    let (_, _, _, mut bucket, _, _) = HELPERS;
+    assert_eq!(bucket.level(0), 10_000);
+    bucket.set_limits(1000, 4);
+    assert_eq!((bucket.level(0), bucket.take(0, 5)), (4000, Err(FOREVER)));
+}

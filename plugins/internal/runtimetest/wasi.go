@@ -1,4 +1,4 @@
-package wazero_test
+package runtimetest
 
 import (
 	"encoding/binary"
@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 )
 
 // ask imports one WASI function, calls it with the arguments, and returns its answer and the instance.
-func ask(t *testing.T, name, params string, args ...int64) (int64, plugins.Instance, *ear) {
+func ask(t *testing.T, with Maker, name, params string, args ...int64) (int64, plugins.Instance, *ear) {
 	t.Helper()
 	var code guesttest.Code
 	for k, p := range params {
@@ -32,7 +31,7 @@ func ask(t *testing.T, name, params string, args ...int64) (int64, plugins.Insta
 			code = append(code, guesttest.I32(int32(args[k]))...)
 		}
 	}
-	i, e := start(t, runtime(t, wazero.Options{}), one(wasi(name, params), code, guesttest.Call(0)))
+	i, e := start(t, open(t, with, ""), one(wasi(name, params), code, guesttest.Call(0)))
 	ret, err := call(i)
 	if err != nil {
 		t.Fatalf("%s%v: %v", name, args, err)
@@ -49,7 +48,7 @@ func word(t *testing.T, i plugins.Instance, at uint32) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-func TestThereAreNoArgumentsEnvironmentOrFiles(t *testing.T) {
+func thereAreNoArgumentsEnvironmentOrFiles(t *testing.T, with Maker) {
 	for _, c := range []struct {
 		name, params string
 		args         []int64
@@ -74,20 +73,20 @@ func TestThereAreNoArgumentsEnvironmentOrFiles(t *testing.T) {
 		{"sched_yield", "", nil, success},
 		{"poll_oneoff", "iiii", []int64{out, out, 0, out}, invalid},
 	} {
-		if got, _, _ := ask(t, c.name, c.params, c.args...); got != c.want {
+		if got, _, _ := ask(t, with, c.name, c.params, c.args...); got != c.want {
 			t.Errorf("%s%v = %d, want %d", c.name, c.args, got, c.want)
 		}
 	}
 }
 
-func TestClocksShowTheCallsTimeAndRandomBytesFollowFromItsSeed(t *testing.T) {
+func clocksShowTheCallsTimeAndRandomBytesFollowFromItsSeed(t *testing.T, with Maker) {
 	for clock := range int64(4) {
-		if ret, i, _ := ask(t, "clock_time_get", "ili", clock, 0, out); ret != success || word(t, i, out) != 42 {
+		if ret, i, _ := ask(t, with, "clock_time_get", "ili", clock, 0, out); ret != success || word(t, i, out) != 42 {
 			t.Errorf("clock %d shows %d, want the call's 42", clock, word(t, i, out))
 		}
 	}
-	_, a, _ := ask(t, "random_get", "ii", out, 13)
-	_, b, _ := ask(t, "random_get", "ii", out, 13)
+	_, a, _ := ask(t, with, "random_get", "ii", out, 13)
+	_, b, _ := ask(t, with, "random_get", "ii", out, 13)
 	if word(t, a, out) != word(t, b, out) || word(t, a, out) == 0 {
 		t.Errorf("the same seed gave %x and %x", word(t, a, out), word(t, b, out))
 	}
@@ -96,9 +95,9 @@ func TestClocksShowTheCallsTimeAndRandomBytesFollowFromItsSeed(t *testing.T) {
 	}
 }
 
-func TestSleepingTakesNoTime(t *testing.T) {
+func sleepingTakesNoTime(t *testing.T, with Maker) {
 	// One subscription of user data 77 to a clock, an hour from now.
-	i, _ := start(t, runtime(t, wazero.Options{}), one(wasi("poll_oneoff", "iiii"),
+	i, _ := start(t, open(t, with, ""), one(wasi("poll_oneoff", "iiii"),
 		guesttest.Put64(guesttest.Free, 77), guesttest.Put64(guesttest.Free+24, 3_600_000_000_000), guesttest.Put64(out, -1),
 		guesttest.I32(guesttest.Free), guesttest.I32(out), guesttest.I32(1), guesttest.I32(out+64), guesttest.Call(0)))
 	if ret, err := call(i); ret != success || err != nil {
@@ -109,7 +108,7 @@ func TestSleepingTakesNoTime(t *testing.T) {
 	}
 }
 
-func TestWhatIsPrintedBecomesLogLines(t *testing.T) {
+func whatIsPrintedBecomesLogLines(t *testing.T, with Maker) {
 	text := "panic: b\x07oom\nsecond" // the second line never ends
 	m := guesttest.Module{
 		Imports: append(wasi("fd_write", "iiii"), guesttest.Func{Export: "wasi_snapshot_preview1.proc_exit", Params: "i"}), Data: text,
@@ -118,7 +117,7 @@ func TestWhatIsPrintedBecomesLogLines(t *testing.T) {
 			guesttest.I32(2), guesttest.I32(out), guesttest.I32(1), guesttest.I32(out+64), guesttest.Call(0), guesttest.Drop,
 			guesttest.I32(3), guesttest.Call(1), guesttest.I32(0))},
 	}
-	i, e := start(t, runtime(t, wazero.Options{}), m.Bytes())
+	i, e := start(t, open(t, with, ""), m.Bytes())
 	_, err := call(i)
 	var trap *plugins.Trap
 	if !errors.As(err, &trap) || trap.Cause != "it exited with code 3" || trap.Said != "panic: b?oom" {
@@ -129,58 +128,18 @@ func TestWhatIsPrintedBecomesLogLines(t *testing.T) {
 	}
 }
 
-func TestALineIsCutNotItsMeaning(t *testing.T) {
+func aLineIsCutNotItsMeaning(t *testing.T, with Maker) {
 	long := strings.Repeat("ä", plugins.MaxLogBytes)
 	m := guesttest.Module{
 		Imports: []guesttest.Func{{Export: "sluice.log", Params: "iii"}}, Data: long,
 		Funcs: []guesttest.Func{guesttest.Hook(abi.ExportAdmit,
 			guesttest.I32(0), guesttest.I32(guesttest.Free), guesttest.I32(int32(len(long))), guesttest.Call(0), guesttest.I32(0))},
 	}
-	i, e := start(t, runtime(t, wazero.Options{}), m.Bytes())
+	i, e := start(t, open(t, with, ""), m.Bytes())
 	if _, err := call(i); err != nil {
 		t.Fatal(err)
 	}
 	if e.truncated != 1 || e.lines[0] != long[:plugins.MaxLogBytes] {
 		t.Errorf("truncated %d times, line of %d bytes", e.truncated, len(e.lines[0]))
 	}
-}
-
-// FuzzHostCalls: no pointer, length or count that a guest passes reads or writes outside its memory, or stops the host.
-func FuzzHostCalls(f *testing.F) {
-	f.Add(uint8(0), int32(guesttest.Free), int32(8), int32(1), int32(out))
-	f.Add(uint8(1), int32(-1), int32(-1), int32(-1), int32(-1))
-	f.Add(uint8(1), int32(guesttest.Free), int32(out), int32(89478486), int32(out)) // 48 bytes each wrap to 32
-	f.Add(uint8(2), int32(131071), int32(2), int32(0x7fffffff), int32(131072))
-	f.Add(uint8(3), int32(2), int32(131064), int32(1024), int32(0))
-	f.Add(uint8(4), int32(131068), int32(8), int32(16), int32(131040))
-	funcs := []guesttest.Func{
-		{Export: "wasi_snapshot_preview1.random_get", Params: "ii", Results: "i"},
-		{Export: "wasi_snapshot_preview1.poll_oneoff", Params: "iiii", Results: "i"},
-		{Export: "wasi_snapshot_preview1.fd_write", Params: "iiii", Results: "i"},
-		{Export: "wasi_snapshot_preview1.fd_read", Params: "iiii", Results: "i"},
-		{Export: "wasi_snapshot_preview1.fd_fdstat_get", Params: "ii", Results: "i"},
-		{Export: "wasi_snapshot_preview1.args_sizes_get", Params: "ii", Results: "i"},
-		{Export: "sluice.log", Params: "iii"},
-	}
-	rt := runtime(f, wazero.Options{})
-	f.Fuzz(func(t *testing.T, which uint8, a, b, c, d int32) {
-		fn := funcs[int(which)%len(funcs)]
-		code := guesttest.Put64(guesttest.Free, int64(a)<<32|int64(uint32(b))) // as an iovec it is hostile too
-		for _, v := range []int32{a, b, c, d}[:len(fn.Params)] {
-			code = append(code, guesttest.I32(v)...)
-		}
-		code = append(code, guesttest.Call(0)...)
-		if fn.Results == "" {
-			code = append(code, guesttest.I32(0)...)
-		}
-		i, _ := start(t, rt, one([]guesttest.Func{fn}, code))
-		ret, err := call(i)
-		var trap *plugins.Trap
-		if err != nil && (!errors.As(err, &trap) || !trap.OutOfFuel) {
-			t.Fatalf("%s(%d, %d, %d, %d): %v", fn.Export, a, b, c, d, err)
-		}
-		if err == nil && ret != success && ret != badFile && ret != fault && ret != invalid {
-			t.Fatalf("%s(%d, %d, %d, %d) = %d", fn.Export, a, b, c, d, ret)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package meter
+package program
 
 import "encoding/binary"
 
@@ -7,16 +7,16 @@ func (p *program) address() []byte {
 	if p.pick(12) == 0 {
 		return p.i32(2)
 	}
-	return cat(p.i32(2), i32c(0x7fff), 0x71)
+	return cat(p.i32(2), i32(0x7fff), 0x71)
 }
 
 // i32 writes an expression of that type, nested up to n deep. The other types' functions are alike.
 func (p *program) i32(n int) []byte {
 	leaf := func() []byte {
 		return p.one(
-			func() []byte { return i32c(int32(p.pick(20) - 10)) },
-			func() []byte { return i32c(int32(p.pick(1<<31) - 1<<30)) },
-			func() []byte { return cat(opLocalGet, p.local(I32)) },
+			func() []byte { return i32(int32(p.pick(20) - 10)) },
+			func() []byte { return i32(int32(p.pick(1<<31) - 1<<30)) },
+			func() []byte { return cat(opLocalGet, p.local(typeI32)) },
 			func() []byte { return cat(opGlobalGet, 2) },
 			func() []byte { return cat(0x3f, 0) },
 			func() []byte { return cat(opPrefixMisc, miscTableSize, 0) },
@@ -37,13 +37,13 @@ func (p *program) i32(n int) []byte {
 		func() []byte { return cat(p.address(), 0x28, 2, u32(uint32(p.pick(64)))) },
 		func() []byte { return cat(p.address(), 0x2c+p.pick(2), 0, 1) },
 		func() []byte { return cat(p.i32(n-1), p.i32(n-1), p.i32(n-1), 0x1b) },
-		func() []byte { return cat(p.i32(n-1), p.i32(n-1), p.i32(n-1), 0x1c, 1, I32) },
-		func() []byte { return cat(p.i32(n-1), opLocalTee, p.local(I32)) },
-		func() []byte { return cat(opLocalGet, p.local(FuncRef), 0xd1) },
+		func() []byte { return cat(p.i32(n-1), p.i32(n-1), p.i32(n-1), 0x1c, 1, typeI32) },
+		func() []byte { return cat(p.i32(n-1), opLocalTee, p.local(typeI32)) },
+		func() []byte { return cat(opLocalGet, p.local(typeFuncRef), 0xd1) },
 		func() []byte { return cat(p.v128(n-1), opPrefixVector, 0x1b, p.pick(4)) }, // extract_lane
 		func() []byte { return cat(p.v128(n-1), opPrefixVector, 0xa3, 1) },         // all_true: an opcode of two bytes
 		func() []byte {
-			return cat(p.i32(n-1), opIf, I32, p.enter(false, func() []byte {
+			return cat(p.i32(n-1), opIf, typeI32, p.enter(false, func() []byte {
 				return cat(p.i32(n-1), opElse, p.i32(n-1))
 			}), opEnd)
 		},
@@ -53,8 +53,8 @@ func (p *program) i32(n int) []byte {
 func (p *program) i64(n int) []byte {
 	leaf := func() []byte {
 		return p.one(
-			func() []byte { return i64c(int64(p.pick(1<<40) - 1<<39)) },
-			func() []byte { return cat(opLocalGet, p.local(I64)) },
+			func() []byte { return i64(int64(p.pick(1<<40) - 1<<39)) },
+			func() []byte { return cat(opLocalGet, p.local(typeI64)) },
 			func() []byte { return cat(opGlobalGet, 1) },
 		)
 	}
@@ -68,7 +68,7 @@ func (p *program) i64(n int) []byte {
 		func() []byte { return cat(p.i64(n-1), 0xc2+p.pick(3)) },
 		func() []byte { return cat(p.f64(n-1), opPrefixMisc, 6+p.pick(2)) },
 		func() []byte { return cat(p.address(), 0x29, 3, 0) },
-		func() []byte { return cat(p.i64(n-1), opLocalTee, p.local(I64)) },
+		func() []byte { return cat(p.i64(n-1), opLocalTee, p.local(typeI64)) },
 	)
 }
 
@@ -79,7 +79,7 @@ func (p *program) f64(n int) []byte {
 			func() []byte {
 				return binary.LittleEndian.AppendUint64([]byte{opF64Const}, 0x3ff0<<48+uint64(p.pick(1<<40)))
 			},
-			func() []byte { return cat(opLocalGet, p.local(F64)) },
+			func() []byte { return cat(opLocalGet, p.local(typeF64)) },
 		)
 	}
 	if n == 0 {
@@ -97,7 +97,7 @@ func (p *program) v128(n int) []byte {
 	if n == 0 {
 		return p.one(
 			func() []byte { return cat(opPrefixVector, vecConst, rep(16, byte(p.pick(256)))) },
-			func() []byte { return cat(opLocalGet, p.local(V128)) },
+			func() []byte { return cat(opLocalGet, p.local(typeV128)) },
 		)
 	}
 	return p.one(

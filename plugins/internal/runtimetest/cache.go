@@ -1,11 +1,35 @@
-package wazero_test
+package runtimetest
 
 import (
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
 )
+
+func compiledCodeIsKeptOnDiskAndABrokenCacheIsNoObstacle(t *testing.T, with Maker) {
+	dir := t.TempDir()
+	wasm := guesttest.Admitter(1)
+	use := func() {
+		t.Helper()
+		i, _ := start(t, open(t, with, dir), wasm)
+		if _, err := call(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use()
+	files := cached(t, dir)
+	if len(files) == 0 {
+		t.Fatal("nothing was kept")
+	}
+	use()
+	for _, f := range files {
+		scramble(t, f)
+	}
+	use()
+}
 
 // cached lists the files of compiled code.
 func cached(t *testing.T, dir string) (files []string) {

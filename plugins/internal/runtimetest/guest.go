@@ -1,4 +1,4 @@
-package wazero_test
+package runtimetest
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
 	"github.com/sluice-dev/sluice/plugins/meter"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // ear hears what a guest says.
@@ -36,12 +35,10 @@ func (e *ear) Metric(id uint32, v int64) {
 
 func (e *ear) BadCall() { e.bad++ }
 
-func runtime(t testing.TB, opt wazero.Options) *wazero.Runtime {
+// open makes a runtime that is closed with the test, with nothing of it left open.
+func open(t testing.TB, with Maker, cacheDir string) Runtime {
 	t.Helper()
-	rt, err := wazero.New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := with(t, cacheDir)
 	t.Cleanup(func() {
 		if modules, instances := rt.Live(); modules != 0 || instances != 0 {
 			t.Errorf("%d modules and %d instances were left open", modules, instances)
@@ -63,7 +60,7 @@ func metered(t testing.TB, wasm []byte) []byte {
 }
 
 // start makes an instance that is closed with the test.
-func start(t testing.TB, rt *wazero.Runtime, wasm []byte) (plugins.Instance, *ear) {
+func start(t testing.TB, rt Runtime, wasm []byte) (plugins.Instance, *ear) {
 	t.Helper()
 	m, err := rt.Compile(context.Background(), metered(t, wasm))
 	if err != nil {

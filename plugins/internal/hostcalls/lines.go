@@ -1,4 +1,4 @@
-package wazero
+package hostcalls
 
 import (
 	"unicode/utf8"
