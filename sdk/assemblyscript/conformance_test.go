@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
@@ -43,7 +44,9 @@ func build(t *testing.T, source string) []byte {
 func TestExamplesAreTheShippedPolicies(t *testing.T) {
 	for _, m := range policies.Shipped() {
 		t.Run(m.Name, func(t *testing.T) {
-			conformance.Compare(t, m.Name, m.Wasm, build(t, "examples/"+m.Name+".ts"))
+			wasm := build(t, "examples/"+m.Name+".ts")
+			casestest.Shipped(t, m.Name, wasm)
+			conformance.Compare(t, m.Name, m.Wasm, wasm)
 		})
 	}
 }
