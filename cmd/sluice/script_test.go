@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
 )
 
 func TestMain(m *testing.M) {
@@ -41,12 +42,15 @@ func TestScripts(t *testing.T) {
 			e.Values[servedKey] = map[string]*served{}
 			return nil
 		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "asc" {
-				return false, fmt.Errorf("there is no condition %q", cond)
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "asc":
+				_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
+				return err == nil, nil
+			case config.RuntimeWasmtime:
+				return hasWasmtime, nil
 			}
-			_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
-			return err == nil, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,

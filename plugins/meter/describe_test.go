@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/plugins/internal/program"
 )
 
 // family is a module of functions () -> () that call each other. calls[i] lists what function i calls: an index, or -1 for
@@ -164,7 +166,7 @@ func FuzzDescribe(f *testing.F) {
 		f.Add(wasm)
 	}
 	f.Add(family([][]int{{1, -1}, {0, 1}}, 0, 1))
-	gen := rapid.Custom(build)
+	gen := rapid.Custom(program.Build)
 	for seed := range 10 {
 		f.Add(gen.Example(seed))
 	}

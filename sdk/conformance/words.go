@@ -1,14 +1,16 @@
 package conformance
 
 import (
+	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sluice-dev/sluice/policies/wasmtest"
 )
 
 // compareWords checks that both modules say the same of settings of all kinds, right and wrong. The modules' memory is their own
-// throughout: a getter that remembers what it was told before shows.
+// throughout: a decoder that remembers what it was told before shows.
 func compareWords(t *testing.T, name string, s Settings, seed uint64, want, got *wasmtest.Guest) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 3000))
@@ -18,12 +20,37 @@ func compareWords(t *testing.T, name string, s Settings, seed uint64, want, got 
 		for range rng.IntN(4) {
 			settings[bent(rng, keys)] = bent(rng, values)
 		}
-		a, b := want.Configure(settings), got.Configure(settings)
+		text, err := json.Marshal(settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rng.IntN(3) == 0 { // no host writes this
+			text = broken(rng, text)
+		}
+		a, b := want.ConfigureText(text), got.ConfigureText(text)
 		if (a == nil) != (b == nil) || a != nil && a.Error() != b.Error() {
-			t.Errorf("%s: to the settings %q it says\n%v\nand should say\n%v", name, settings, b, a)
+			t.Errorf("%s: to the settings %q it says\n%v\nand should say\n%v", name, text, b, a)
 			return
 		}
 	}
+}
+
+// broken changes some bytes.
+func broken(rng *rand.Rand, text []byte) []byte {
+	const telling = `{}[]":,\u0d8 x`
+	for range 1 + rng.IntN(3) {
+		switch at := rng.IntN(len(text) + 1); rng.IntN(3) {
+		case 0:
+			text = slices.Insert(text, at, telling[rng.IntN(len(telling))])
+		case 1:
+			text = text[:at]
+		case 2:
+			if at < len(text) {
+				text[at] = byte(rng.Uint64())
+			}
+		}
+	}
+	return text
 }
 
 // words are the keys and the values that stand in some configuration, in their order.

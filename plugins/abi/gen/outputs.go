@@ -39,6 +39,7 @@ func Outputs(path string) ([]Output, error) {
 		{"sdk/assemblyscript/assembly/layout.gen.ts", asLayouts(s)},
 		{"sdk/assemblyscript/testing/layout.gen.js", jsLayouts(s)},
 		{"sdk/c/sluice_abi.h", cLayouts(s)},
+		{"sdk/rust/src/layout_gen.rs", rustLayouts(s)},
 		{"docs/abi.md", reference(s)},
 	}, nil
 }
