@@ -3,6 +3,7 @@ module github.com/sluice-dev/sluice
 go 1.26.0
 
 require (
+	github.com/bytecodealliance/wasmtime-go/v39 v39.0.1
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/ebitengine/purego v0.10.0
 	github.com/getkin/kin-openapi v0.153.0

@@ -31,7 +31,7 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	g.line.refill(firstClock)
 	inst, err := v.module.Instantiate(ctx, Env{Now: firstClock, Seed: v.seed, Sink: g})
 	if err != nil {
-		return nil, StageStart, err
+		return nil, StageStart, g.explained(err)
 	}
 	g.inst, g.mark = inst, v.mark(inst.Size())
 	if first {

@@ -4,7 +4,8 @@
 #
 #   scripts/setup.sh [--with-clients] [--with-rust]
 #
-# --with-clients adds a Python environment with the official openai client, for the tests.
+# --with-clients adds what only the tests need: a Python environment with the official openai client, and the compiler of
+# sdk/assemblyscript, which stays in that folder's node_modules/.
 # --with-rust adds Rust's target wasm32-unknown-unknown, for the tests; where it cannot be had they are skipped.
 # SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
 #
@@ -52,11 +53,13 @@ libs=$cache/llama.cpp-v0.5.0-linux-x64
 model=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fast=$cache/models/SmolLM2-135M-Instruct.IQ4_NL.gguf
 clients=$cache/clients-openai-3.57.0
+as_sdk=$root/sdk/assemblyscript
 
 have_libs() { [ -e "$libs/libllama.so" ]; }
 have_model() { [ -f "$model" ]; }
 have_fast() { [ -f "$fast" ]; }
 have_clients() { [ -z "$with_clients" ] || [ -x "$clients/bin/python" ]; }
+have_assemblyscript() { [ -z "$with_clients" ] || cmp -s "$as_sdk/package-lock.json" "$as_sdk/node_modules/.locked"; }
 have_ffi() {
   local f
   for f in /usr/lib/*/libffi.so.8 /lib/*/libffi.so.8 /usr/lib64/libffi.so.8 /usr/lib/libffi.so.8 /usr/local/lib/libffi.so.8; do
@@ -64,7 +67,7 @@ have_ffi() {
   done
   PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libffi\.so\.8 '
 }
-have_all() { have_ffi && have_libs && have_model && have_fast && have_clients; }
+have_all() { have_ffi && have_libs && have_model && have_fast && have_clients && have_assemblyscript; }
 
 # need COMMAND HINT
 need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed and is needed to $2; on Debian: apt-get install $3"; }
@@ -151,6 +154,15 @@ setup_clients() {
   mv -T "$tmp/clients" "$clients"
 }
 
+# npm keeps the compiler beside the sources that it compiles. The mark says which versions are whole.
+setup_assemblyscript() {
+  need npm "compile policies in AssemblyScript" npm
+  say "installing the AssemblyScript compiler for the tests with npm"
+  npm ci --prefix "$as_sdk" --no-audit --no-fund --loglevel=error --update-notifier=false >&2 ||
+    die "npm could not install sdk/assemblyscript (its message is above); run this again to resume"
+  cp "$as_sdk/package-lock.json" "$as_sdk/node_modules/.locked"
+}
+
 have_rust() {
   local root
   [ -z "$with_rust" ] || { command -v cargo >/dev/null 2>&1 && root=$(rustc --print sysroot 2>/dev/null) &&
@@ -192,4 +204,5 @@ have_libs || setup_libs
 have_model || setup_model
 have_fast || setup_fast
 have_clients || setup_clients
+have_assemblyscript || setup_assemblyscript
 say "ready: $cache"

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu"
-	"github.com/sluice-dev/sluice/gpu/llama"
 	"github.com/sluice-dev/sluice/host/admin/audit"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/metrics"
@@ -23,7 +22,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/registry"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
 )
 
@@ -69,7 +67,7 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, err := newRuntime(p.log)
+	rt, err := newRuntime(p.cfg.PolicyRuntime, p.log)
 	if err != nil {
 		return err
 	}
@@ -142,25 +140,6 @@ func hinted(err error, chain []plugins.Policy, classes []string) error {
 		}
 	}
 	return err
-}
-
-// newRuntime runs policies. Compiled code is kept in the cache folder, for this user alone: whoever can write there can
-// run code in this process. Without a cache each start compiles anew.
-func newRuntime(log *slog.Logger) (*wazero.Runtime, error) {
-	dir, err := llama.CacheDir()
-	if err == nil {
-		dir = filepath.Join(dir, "policies")
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil {
-		log.Warn("compiled policies are not kept: loading them takes longer", "error", err)
-		dir = ""
-	}
-	rt, err := wazero.New(wazero.Options{CacheDir: dir})
-	if err != nil {
-		return nil, fmt.Errorf("start the WebAssembly runtime: %w", err)
-	}
-	return rt, nil
 }
 
 // readChain reads the policies that the configuration names, else those that ship.

@@ -65,9 +65,9 @@ func readCandidate(args []string) (*candidate, error) {
 	return &candidate{config.NameOf(args[0]), wasm, set}, nil
 }
 
-// withBox lends a box in the server's own runtime.
+// withBox lends a box in the runtime that a server has unless it is told otherwise.
 func withBox(do func(*sandbox.Box) error) error {
-	rt, err := newRuntime(slog.New(slog.DiscardHandler))
+	rt, err := newRuntime(config.RuntimeWazero, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type replayFlags struct {
 	percents   []int
 	acceptance float64
 	skipBad    bool
+	runtime    string
 	asJSON     bool
 }
 
@@ -61,6 +62,7 @@ arrival_s, prompt_tokens, output_tokens and, if wanted, class; also compressed w
 	p.IntSliceVar(&f.percents, "step-percent", []int{100}, "step time in percent of the simulated device's; several give several tables")
 	p.Float64Var(&f.acceptance, "acceptance", 0, "chance that a draft token is accepted, where the trace does not tell")
 	p.BoolVar(&f.skipBad, "skip-bad", false, "pass over lines of the trace that cannot be read")
+	p.StringVar(&f.runtime, policyRuntimeFlag, config.RuntimeWazero, policyRuntimeUsage)
 	jsonFlag(cmd, &f.asJSON)
 	return cmd
 }
@@ -79,11 +81,11 @@ func (f *replayFlags) run(ctx context.Context, t terminal) error {
 	if len(f.b) == 0 {
 		f.b = []string{nativeSide}
 	}
-	a, err := newSide(ctx, t, f.a)
+	a, err := newSide(ctx, t, f.runtime, f.a)
 	if err != nil {
 		return err
 	}
-	b, err := newSide(ctx, t, f.b)
+	b, err := newSide(ctx, t, f.runtime, f.b)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (f *replayFlags) input(t terminal) (in replay.Input, err error) {
 
 // newSide reads the policies of one side. They are loaded anew for each run, since policies keep state; a first time here,
 // so that one that is refused is known before the trace is run.
-func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, error) {
+func newSide(ctx context.Context, t terminal, runtime string, texts []string) (replay.Side, error) {
 	if len(texts) == 1 && texts[0] == nativeSide {
 		return replay.Side{Name: nativeSide}, nil
 	}
@@ -136,7 +138,7 @@ func newSide(ctx context.Context, t terminal, texts []string) (replay.Side, erro
 	if err != nil {
 		return replay.Side{}, usageError{err}
 	}
-	s := &side{log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn})), policies: policies}
+	s := &side{log: slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn})), runtime: runtime, policies: policies}
 	_, done, err := s.load(ctx)
 	if err != nil {
 		return replay.Side{}, usageError{hinted(err, policies, replay.DefaultClasses())}
@@ -157,12 +159,13 @@ func sideName(texts []string, specs []config.Policy) string {
 // side loads one chain of policies.
 type side struct {
 	log      *slog.Logger
+	runtime  string
 	policies []plugins.Policy
 	host     *plugins.Host // of the run in progress
 }
 
 func (s *side) load(ctx context.Context) (abi.Decider, func(), error) {
-	rt, err := newRuntime(s.log)
+	rt, err := newRuntime(s.runtime, s.log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +41,16 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ONLY_SLUICE", filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Values[servedKey] = map[string]*served{}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "asc":
+				_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
+				return err == nil, nil
+			case config.RuntimeWasmtime:
+				return hasWasmtime, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,

@@ -20,6 +20,7 @@ var valueFlags = []struct{ flag, key, usage string }{
 	{"listen", "listen", "address of the OpenAI API; port 0 takes a free one (default 127.0.0.1:8080)"},
 	{"admin", "admin.listen", "address of the admin API, HOST:PORT or unix:PATH; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
 	{"data", "data", "folder of the recorded requests, the policies' history and the audit log (default the user's data folder)"},
+	{policyRuntimeFlag, "policy_runtime", policyRuntimeUsage},
 	{safeModeFlag, "safe_mode", "start with the host's own defaults deciding in the place of all policies, until sluice policy safe-mode off"},
 }
 

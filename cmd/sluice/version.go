@@ -22,6 +22,8 @@ type build struct {
 	Arch    string `json:"arch"`
 	ABI     string `json:"abi"`
 	Wazero  string `json:"wazero,omitempty"`
+	// Wasmtime is "" in a binary that was built without it.
+	Wasmtime string `json:"wasmtime,omitempty"`
 }
 
 func buildInfo() build {
@@ -42,8 +44,11 @@ func buildInfo() build {
 		}
 	}
 	for _, d := range info.Deps {
-		if d.Path == "github.com/tetratelabs/wazero" {
+		switch d.Path {
+		case "github.com/tetratelabs/wazero":
 			b.Wazero = d.Version
+		case "github.com/bytecodealliance/wasmtime-go/v39":
+			b.Wasmtime = d.Version
 		}
 	}
 	return b.orDevelopment()
@@ -69,7 +74,7 @@ func newVersion(t terminal) *cobra.Command {
 			}
 			return printPairs(t.out, [][2]string{
 				{"version", b.Version}, {"commit", b.Commit}, {"date", b.Date}, {"go", b.Go},
-				{"platform", b.OS + "/" + b.Arch}, {"abi", b.ABI}, {"wazero", b.Wazero},
+				{"platform", b.OS + "/" + b.Arch}, {"abi", b.ABI}, {"wazero", b.Wazero}, {"wasmtime", b.Wasmtime},
 			})
 		},
 	}

@@ -2,70 +2,21 @@ package meter
 
 import (
 	"slices"
+
+	"github.com/sluice-dev/sluice/plugins/internal/wasmasm"
 )
 
-// The tests' assembler: bytes in, bytes out, nothing checked, so that it writes broken modules as well.
-
-// cat joins bytes, given as untyped numbers, slices and strings.
-func cat(parts ...any) []byte {
-	var out []byte
-	for _, p := range parts {
-		switch p := p.(type) {
-		case int:
-			out = append(out, byte(p))
-		case ValueType:
-			out = append(out, byte(p))
-		case []byte:
-			out = append(out, p...)
-		case string:
-			out = append(out, p...)
-		default:
-			panic("cat: a part that is no byte")
-		}
-	}
-	return out
-}
-
-func u32(v uint32) []byte { return appendU32(nil, v) }
-
-func vec(entries ...[]byte) []byte {
-	return append(u32(uint32(len(entries))), slices.Concat(entries...)...)
-}
+// The tests' assembler, by short names.
+var (
+	cat, u32, vec, name  = wasmasm.Cat, wasmasm.U32, wasmasm.Vec, wasmasm.Name
+	section, rawSection  = wasmasm.Section, wasmasm.RawSection
+	module, funcType, fn = wasmasm.Module, wasmasm.FuncType, wasmasm.Fn
+	types, export        = wasmasm.Types[ValueType], wasmasm.Export[Kind]
+	i32c, i64c           = wasmasm.I32, wasmasm.I64
+	noLocals             = vec()
+)
 
 func rep(n int, b ...byte) []byte { return slices.Repeat(b, n) }
-
-func name(s string) []byte { return appendName(nil, s) }
-
-// section is a section of a vector of entries.
-func section(id byte, entries ...[]byte) []byte { return appendSection(nil, id, vec(entries...)) }
-
-func rawSection(id byte, parts ...any) []byte { return appendSection(nil, id, cat(parts...)) }
-
-func module(sections ...[]byte) []byte {
-	return cat(magic, version, slices.Concat(sections...))
-}
-
-func types(list ...ValueType) []byte {
-	out := make([][]byte, len(list))
-	for i, t := range list {
-		out[i] = []byte{byte(t)}
-	}
-	return vec(out...)
-}
-
-func funcType(params, results []byte) []byte { return cat(0x60, params, results) }
-
-// fn is a body: groups of locals as a vector, and instructions without the last end.
-func fn(locals []byte, code ...any) []byte {
-	return appendSized(nil, cat(locals, cat(code...), opEnd))
-}
-
-var noLocals = vec()
-
-func export(as string, kind Kind, index uint32) []byte { return cat(name(as), int(kind), u32(index)) }
-
-func i32c(v int32) []byte { return appendS64([]byte{opI32Const}, int64(v)) }
-func i64c(v int64) []byte { return appendS64([]byte{opI64Const}, v) }
 
 // void is the type () -> (), and i the type (i32) -> (i32).
 var (

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/plugins/internal/program"
 )
 
 // family is a module of functions () -> () that call each other. calls[i] lists what function i calls: an index, or -1 for
@@ -84,9 +86,10 @@ func TestRecursionIsFound(t *testing.T) {
 		{"a cycle of three, by its shortest way", [][]int{{1, 2}, {2}, {0}}, nil, "", "ac/3/false"},
 		{"two cycles", [][]int{{1, 3}, {2}, {1}, {3}}, nil, "", "bc/2/false d/1/false"},
 		{"what nothing reaches does not count", [][]int{{1}, {}, {2}}, nil, "", ""},
-		{"through the table", [][]int{{1}, {-1}, {1}}, []int{2}, "", "bc/2/true"},
+		{"through the table", [][]int{{1}, {-1}, {1}}, []int{2}, "", "cb/2/true"},
 		{"the table holds nothing that comes back", [][]int{{1}, {-1}, {}}, []int{2}, "", ""},
 		{"a function that finds itself in the table", [][]int{{-1}}, []int{0}, "", "a/1/true"},
+		{"directly, and through the table as well", [][]int{{1}, {0, -1}}, []int{0}, "", "ab/2/false ab/2/true"},
 		{"a runtime's own is left out", [][]int{{1, 2}, {1}, {2}}, nil, "b", "c/1/false"},
 		{"and what needs it", [][]int{{1}, {0}}, nil, "b", ""},
 	} {
@@ -163,7 +166,7 @@ func FuzzDescribe(f *testing.F) {
 		f.Add(wasm)
 	}
 	f.Add(family([][]int{{1, -1}, {0, 1}}, 0, 1))
-	gen := rapid.Custom(build)
+	gen := rapid.Custom(program.Build)
 	for seed := range 10 {
 		f.Add(gen.Example(seed))
 	}

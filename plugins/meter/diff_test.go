@@ -7,9 +7,11 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/plugins/internal/program"
 )
 
-var programArgs = []uint64{5, 1 << 33}
+var programArgs = []uint64{program.Arg32, program.Arg64}
 
 // TestMeteredAsOriginal: with a budget that is large enough a program does what it does unmetered; what it spends is exact,
 // covers its work, and is the same in two engines; with less it stops at the same place every time.
@@ -17,7 +19,7 @@ func TestMeteredAsOriginal(t *testing.T) {
 	rts := engines(t)
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		wasm := build(t)
+		wasm := program.Build(t)
 		m := rewrite(t, wasm)
 		var spent [2]int64
 		share := rapid.Float64Range(0, 0.999).Draw(t, "share of the budget")
@@ -49,7 +51,7 @@ func checkProgram(t *rapid.T, rt wazero.Runtime, wasm, code []byte, share float6
 	}
 	seen[got.trap]++
 	steps, err := strconv.ParseUint(got.globals[9:17], 16, 32) // g0, the first of them
-	if used := int64(programSteps - int32(steps)); err != nil || spent < used {
+	if used := int64(program.Steps - int32(steps)); err != nil || spent < used {
 		t.Fatalf("%d units for %d calls and loop passes\n%x", spent, used, wasm)
 	}
 	if exact, left := run(spent); exact != want || left != 0 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/plugins/internal/program"
 )
 
 // FuzzRewrite: no input makes the rewriter panic, and it makes no valid module invalid and no invalid one valid.
@@ -17,7 +19,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(withStart(0x01))
 	f.Add(guestGlobals(noLocals, opGlobalGet, 1, 0x1a))
 	f.Add(guestGlobals(noLocals, opGlobalGet, 2, 0x1a))
-	gen := rapid.Custom(build)
+	gen := rapid.Custom(program.Build)
 	for seed := range 20 {
 		f.Add(gen.Example(seed))
 	}

@@ -3,11 +3,11 @@ package wazero
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/internal/hostcalls"
 )
 
 type instance struct {
@@ -16,25 +16,11 @@ type instance struct {
 	fuel   api.MutableGlobal // nil until the start function has returned or called the host
 	fn     [plugins.Entries]api.Function
 	ctx    context.Context
-	sink   plugins.Sink
 	stack  [1]uint64
 
 	reserved linearMemory
-
-	// What the guest sees of the world during the call in progress.
-	now    int64
-	random uint64
-	said   string        // its first line on standard error
-	talked bool          // it wrote to standard error
-	lines  [2]lineBuffer // standard output and error
-	clean  [plugins.MaxLogBytes + utf8.UTFMax]byte
-	closed bool
-}
-
-// begin sets what the guest sees during the next call.
-func (i *instance) begin(now int64, seed uint64) {
-	i.now, i.random = now, seed
-	i.said, i.talked = "", false
+	guest    hostcalls.Guest
+	closed   bool
 }
 
 // Call implements plugins.Instance.
@@ -50,7 +36,7 @@ func (i *instance) Call(c *plugins.Call) error {
 		}
 	}
 	clear(mem[c.Out.Ptr : uint64(c.Out.Ptr)+uint64(c.Out.Len)])
-	i.begin(c.Now, c.Seed)
+	i.guest.Begin(c.Now, c.Seed)
 	i.stack[0] = uint64(c.Arg)
 	i.fuel.Set(uint64(c.Fuel))
 	err := fn.CallWithStack(i.ctx, i.stack[:])
@@ -74,24 +60,6 @@ func (i *instance) Size() uint32 { return i.memory.Size() }
 
 // Fuel implements plugins.Instance.
 func (i *instance) Fuel() int64 { return int64(i.fuel.Get()) }
-
-// charge makes the guest pay for a call into the host, and chargeBytes for what the host touches for it.
-func (i *instance) charge(mod api.Module) {
-	if i.fuel == nil {
-		i.bindFuel(mod)
-	}
-	i.pay(plugins.HostCallFuel)
-}
-
-func (i *instance) chargeBytes(n uint64) { i.pay(plugins.HostByteFuel * int64(n)) }
-
-func (i *instance) pay(units int64) {
-	left := int64(i.fuel.Get()) - units
-	i.fuel.Set(uint64(left))
-	if left < 0 {
-		panic(errOutOfFuel)
-	}
-}
 
 // Close implements plugins.Instance.
 func (i *instance) Close() error {

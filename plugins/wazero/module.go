@@ -23,8 +23,9 @@ func (m *module) Instantiate(ctx context.Context, env plugins.Env) (_ plugins.In
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	i := &instance{sink: env.Sink, reserved: linearMemory{live: &m.r.instances}}
-	i.begin(env.Now, env.Seed)
+	i := &instance{reserved: linearMemory{live: &m.r.instances}}
+	i.guest.Sink = env.Sink
+	i.guest.Begin(env.Now, env.Seed)
 	// Nothing of ctx may reach the guest or end it: how far it comes is a matter of fuel alone.
 	i.ctx = guestContext{context.Background(), i}
 	defer func() {
@@ -73,6 +74,7 @@ func (i *instance) bind() error {
 
 func (i *instance) bindFuel(mod api.Module) {
 	i.fuel, _ = mod.ExportedGlobal(meter.FuelExport).(api.MutableGlobal)
+	i.guest.Fuel = i.fuel
 }
 
 // initialize runs what a reactor module exports for it, with what the start function left of the fuel.

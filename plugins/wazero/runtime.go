@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/internal/hostcalls"
 )
 
 // Options configure a Runtime.
@@ -50,10 +51,8 @@ func New(opt Options) (*Runtime, error) {
 	}
 	r.check = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
 	r.run = wazero.NewRuntimeWithConfig(ctx, cfg)
-	for _, m := range hostModules {
-		if err := m.instantiate(ctx, r.run); err != nil {
-			return nil, errors.Join(fmt.Errorf("build host module %s: %w", m.name, err), r.Close())
-		}
+	if err := defineHost(ctx, r.run); err != nil {
+		return nil, errors.Join(fmt.Errorf("define the functions of the host: %w", err), r.Close())
 	}
 	return r, nil
 }
@@ -63,14 +62,7 @@ func (r *Runtime) Live() (modules, instances int64) { return r.modules.Load(), r
 
 // Import implements plugins.Runtime.
 func (r *Runtime) Import(module, name string) (signature string, ok bool) {
-	for _, m := range hostModules {
-		for _, f := range m.funcs {
-			if m.name == module && f.name == name {
-				return plugins.Signature(f.params, f.results), true
-			}
-		}
-	}
-	return "", false
+	return hostcalls.Import(module, name)
 }
 
 // Validate implements plugins.Runtime.

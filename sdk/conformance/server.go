@@ -47,9 +47,14 @@ func withoutVersion(_ []string, a slog.Attr) slog.Attr {
 	switch a.Key {
 	case "time", "digest", "previous", "version":
 		return slog.Attr{}
+	case "err":
+		return slog.String(a.Key, versionDigest.ReplaceAllString(a.Value.String(), ""))
 	}
 	return a
 }
+
+// versionDigest is the part of an error that says which version it was.
+var versionDigest = regexp.MustCompile(`@[0-9a-f]{12}\b`)
 
 func (s *server) push(wasm []byte, config map[string]string) error {
 	err := s.host.Push(context.Background(), s.name, wasm, config)

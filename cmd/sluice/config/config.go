@@ -30,6 +30,7 @@ type Config struct {
 	Policies []Policy `yaml:"policies"`
 	SafeMode bool     `yaml:"safe_mode"` // start with the host's own defaults deciding in the place of all policies
 
+	PolicyRuntime    string              `yaml:"policy_runtime"`    // RuntimeWazero or RuntimeWasmtime
 	PolicyStore      string              `yaml:"policy_store"`      // folder of the policies' modules and history; "" = policies in the data folder, "off" = in memory
 	PolicyFolder     string              `yaml:"policy_folder"`     // whose modules are pushed as they come and change; "" = none
 	PolicyKeys       []string            `yaml:"policy_keys"`       // files of the public keys whose signatures count; none = signatures are not looked at
@@ -44,6 +45,12 @@ type Config struct {
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
 }
+
+// What can run policies.
+const (
+	RuntimeWazero   = "wazero"
+	RuntimeWasmtime = "wasmtime" // in binaries that were built with it
+)
 
 // Admin is the second listener.
 type Admin struct {
@@ -96,14 +103,15 @@ type Log struct {
 // Default is the configuration without a file, environment or flags.
 func Default() Config {
 	return Config{
-		Device:  "auto",
-		Listen:  "127.0.0.1:8080",
-		Admin:   Admin{Listen: "127.0.0.1:9090"},
-		Classes: []Class{{Name: "interactive"}, {Name: "batch"}},
-		Limits:  Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
-		Compute: Compute{KV: "unified"},
-		Log:     Log{Level: "info", Format: "auto"},
-		shipped: true,
+		Device:        "auto",
+		PolicyRuntime: RuntimeWazero,
+		Listen:        "127.0.0.1:8080",
+		Admin:         Admin{Listen: "127.0.0.1:9090"},
+		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
+		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Compute:       Compute{KV: "unified"},
+		Log:           Log{Level: "info", Format: "auto"},
+		shipped:       true,
 	}
 }
 

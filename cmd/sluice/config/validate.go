@@ -56,6 +56,7 @@ func (c *Config) checkWords() error {
 		among  []string
 	}{
 		{"compute.kv", c.Compute.KV, []string{"unified", "split"}},
+		{"policy_runtime", c.PolicyRuntime, []string{RuntimeWazero, RuntimeWasmtime}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 	} {
 		if !slices.Contains(w.among, w.v) {

@@ -1,6 +1,11 @@
 package guesttest
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/sluice-dev/sluice/plugins/internal/wasmasm"
+)
 
 // Code is instructions. The functions below make it; Seq joins it.
 type Code []byte
@@ -22,23 +27,17 @@ func op(code byte, imm ...[]byte) Code {
 	return c
 }
 
-func unsigned(v uint32) []byte { return binary.AppendUvarint(nil, uint64(v)) }
-
-func signed(v int64) []byte {
-	var b []byte
-	for {
-		low := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && low&0x40 == 0 || v == -1 && low&0x40 != 0 {
-			return append(b, low)
-		}
-		b = append(b, low|0x80)
-	}
-}
+var (
+	unsigned = wasmasm.U32
+	signed   = wasmasm.S64
+)
 
 // I32 and I64 are constants.
 func I32(v int32) Code { return op(0x41, signed(int64(v))) }
 func I64(v int64) Code { return op(0x42, signed(v)) }
+
+// F64 is a constant.
+func F64(v float64) Code { return op(0x44, binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))) }
 
 // Get and Set use a parameter or local, Call another function, GetGlobal a global.
 func Get(local uint32) Code   { return op(0x20, unsigned(local)) }
@@ -70,7 +69,9 @@ var (
 	GtS64       = op(0x55)
 	Wrap        = op(0xa7) // i64 to i32
 	Extend      = op(0xad) // i32 to i64, unsigned
+	TruncF64    = op(0xaa) // f64 to i32, signed
 	Grow        = op(0x40, []byte{0})
+	Fill        = op(0xfc, []byte{11, 0}) // address, byte, length
 )
 
 const noResult = 0x40

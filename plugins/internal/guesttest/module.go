@@ -5,10 +5,10 @@
 package guesttest
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
+	"github.com/sluice-dev/sluice/plugins/internal/wasmasm"
 )
 
 // Where a policy's buffers are. What lies from Free on is the test's.
@@ -150,7 +150,7 @@ func segment(addr int32, data []byte) []byte {
 
 func cat(parts ...[]byte) []byte { return slices.Concat(parts...) }
 
-func str(s string) []byte { return cat(unsigned(uint32(len(s))), []byte(s)) }
+func str(s string) []byte { return wasmasm.Name(s) }
 
 func cut(s string) (before, after string, ok bool) {
 	for i := range s {
@@ -173,13 +173,11 @@ func valueTypes(letters string) []byte {
 	return b
 }
 
-func section(id byte, body []byte) []byte {
-	return cat([]byte{id}, binary.AppendUvarint(nil, uint64(len(body))), body)
-}
+func section(id byte, body []byte) []byte { return wasmasm.RawSection(id, body) }
 
 func vec(id byte, entries ...[]byte) []byte {
 	if len(entries) == 0 {
 		return nil
 	}
-	return section(id, cat(unsigned(uint32(len(entries))), slices.Concat(entries...)))
+	return wasmasm.Section(id, entries...)
 }

@@ -1,0 +1,2 @@
+// Package wasmtime runs policies on wasmtime.
+package wasmtime
