@@ -2,11 +2,9 @@
 # Fetches what Sluice needs to serve its default model: the llama.cpp libraries, the model, and the model once converted
 # for this kind of CPU. It says nothing and does nothing when all of it is there.
 #
-#   scripts/setup.sh [--with-clients] [--with-rust]
+#   scripts/setup.sh [--with-clients]
 #
-# --with-clients adds what only the tests need: a Python environment with the official openai client, and the compiler of
-# sdk/assemblyscript, which stays in that folder's node_modules/.
-# --with-rust adds Rust's target wasm32-unknown-unknown, for the tests; where it cannot be had they are skipped.
+# --with-clients adds a Python environment with the official openai client, for the tests.
 # SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
 #
 #   llama.cpp-v0.5.0-linux-x64/                  the libraries
@@ -32,12 +30,11 @@ model_member_sha=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db5
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-with_clients= with_rust=
+with_clients=
 for arg in "$@"; do
   case $arg in
     --with-clients) with_clients=1 ;;
-    --with-rust) with_rust=1 ;;
-    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients] [--with-rust]"; exit 2 ;;
+    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients]"; exit 2 ;;
   esac
 done
 
@@ -53,13 +50,11 @@ libs=$cache/llama.cpp-v0.5.0-linux-x64
 model=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fast=$cache/models/SmolLM2-135M-Instruct.IQ4_NL.gguf
 clients=$cache/clients-openai-3.57.0
-as_sdk=$root/sdk/assemblyscript
 
 have_libs() { [ -e "$libs/libllama.so" ]; }
 have_model() { [ -f "$model" ]; }
 have_fast() { [ -f "$fast" ]; }
 have_clients() { [ -z "$with_clients" ] || [ -x "$clients/bin/python" ]; }
-have_assemblyscript() { [ -z "$with_clients" ] || cmp -s "$as_sdk/package-lock.json" "$as_sdk/node_modules/.locked"; }
 have_ffi() {
   local f
   for f in /usr/lib/*/libffi.so.8 /lib/*/libffi.so.8 /usr/lib64/libffi.so.8 /usr/lib/libffi.so.8 /usr/local/lib/libffi.so.8; do
@@ -67,7 +62,7 @@ have_ffi() {
   done
   PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libffi\.so\.8 '
 }
-have_all() { have_ffi && have_libs && have_model && have_fast && have_clients && have_assemblyscript; }
+have_all() { have_ffi && have_libs && have_model && have_fast && have_clients; }
 
 # need COMMAND HINT
 need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed and is needed to $2; on Debian: apt-get install $3"; }
@@ -154,37 +149,6 @@ setup_clients() {
   mv -T "$tmp/clients" "$clients"
 }
 
-# npm keeps the compiler beside the sources that it compiles. The mark says which versions are whole.
-setup_assemblyscript() {
-  need npm "compile policies in AssemblyScript" npm
-  say "installing the AssemblyScript compiler for the tests with npm"
-  npm ci --prefix "$as_sdk" --no-audit --no-fund --loglevel=error --update-notifier=false >&2 ||
-    die "npm could not install sdk/assemblyscript (its message is above); run this again to resume"
-  cp "$as_sdk/package-lock.json" "$as_sdk/node_modules/.locked"
-}
-
-have_rust() {
-  local root
-  [ -z "$with_rust" ] || { command -v cargo >/dev/null 2>&1 && root=$(rustc --print sysroot 2>/dev/null) &&
-    [ -d "$root/lib/rustlib/wasm32-unknown-unknown/lib" ]; }
-}
-
-# From rustup, or from Debian; without either the tests in Rust are skipped, and nothing else is the worse for it.
-setup_rust() {
-  if command -v rustup >/dev/null 2>&1; then
-    say "adding Rust's target wasm32-unknown-unknown with rustup"
-    timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || say "rustup could not add it"
-  fi
-  if ! have_rust && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    say "installing Debian's Rust for WebAssembly"
-    timeout 600 apt-get install -y -qq rustc cargo libstd-rust-dev-wasm32 lld >/dev/null 2>&1 || say "apt-get could not install it"
-    hash -r
-  fi
-  have_rust || say "no Rust for WebAssembly: the tests in Rust will be skipped; install rustup (https://rustup.rs) and run" \
-    "rustup target add wasm32-unknown-unknown, or on Debian apt-get install cargo libstd-rust-dev-wasm32 lld"
-}
-
-have_rust || setup_rust
 if have_all; then exit 0; fi
 
 mkdir -p "$cache" || die "cannot create $cache; set SLUICE_CACHE to a folder that can be written"
@@ -204,5 +168,4 @@ have_libs || setup_libs
 have_model || setup_model
 have_fast || setup_fast
 have_clients || setup_clients
-have_assemblyscript || setup_assemblyscript
 say "ready: $cache"
