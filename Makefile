@@ -22,7 +22,7 @@ $(BIN): FORCE
 setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
 	@scripts/setup.sh $(SETUP_FLAGS)
 
-test: SETUP_FLAGS := --with-clients
+test: SETUP_FLAGS := --with-clients --with-rust
 test: build setup check ## everything that must hold at every commit
 	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
 	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./test/e2e

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -30,7 +31,7 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 	g.line.refill(firstClock)
 	inst, err := v.module.Instantiate(ctx, Env{Now: firstClock, Seed: v.seed, Sink: g})
 	if err != nil {
-		return nil, StageStart, err
+		return nil, StageStart, g.explained(err)
 	}
 	g.inst, g.mark = inst, v.mark(inst.Size())
 	if first {
@@ -51,7 +52,7 @@ func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stag
 // load is what follows the start of an instance.
 func (g *guest) load() (Stage, error) {
 	g.call = Call{Entry: EntryMarker, Fuel: g.v.budget.fuel(EntryMarker, 0), Now: firstClock, Seed: g.v.seed}
-	if err := g.inst.Call(&g.call); err != nil {
+	if err := g.run(&g.call); err != nil {
 		return StageDescriptor, err
 	}
 	lay, err := readLayout(g.inst, uint32(g.call.Ret))
@@ -82,7 +83,7 @@ func (g *guest) configure() error {
 	}
 	c := g.prepare(EntryConfigure, len(cfg), firstClock, g.v.seed)
 	c.In[0] = Segment{Ptr: g.lay.config.Ptr, Data: cfg}
-	err := g.inst.Call(c)
+	err := g.run(c)
 	c.In[0] = Segment{}
 	if err != nil {
 		return err
@@ -121,8 +122,25 @@ func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) err
 			c.In[2].From, c.In[2].To = abi.RowSize, g.lay.stride
 		}
 	}
-	err := g.inst.Call(c)
+	err := g.run(c)
 	c.In = [3]Segment{} // keep nothing of the caller's
+	return err
+}
+
+// run makes the call.
+func (g *guest) run(c *Call) error {
+	if err := g.inst.Call(c); err != nil {
+		return g.explained(err)
+	}
+	return nil
+}
+
+// explained adds to a trap what the guest said of it in its log: one without a standard error has no other place.
+func (g *guest) explained(err error) error {
+	var trap *Trap
+	if g.line.panics && errors.As(err, &trap) && trap.Said == "" {
+		trap.Said = g.line.text()
+	}
 	return err
 }
 

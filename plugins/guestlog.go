@@ -1,5 +1,7 @@
 package plugins
 
+import "bytes"
+
 // The rate of log lines that one instance may write: a burst, and so many for each second of the host's clock.
 const (
 	logBurst  = 16
@@ -10,6 +12,7 @@ const (
 type guestLog struct {
 	last   [MaxLogBytes]byte
 	n      int
+	panics bool  // the last line says that the guest is about to end
 	tokens int64 // ns of credit
 	at     int64
 }
@@ -23,7 +26,7 @@ func (l *guestLog) refill(now int64) {
 	} else if now > l.at {
 		l.tokens = min(l.tokens+min(now-l.at, logBurst*logCost), logBurst*logCost)
 	}
-	l.at = now
+	l.at, l.panics = now, false
 }
 
 // take reports whether a line may pass.
@@ -40,6 +43,7 @@ func (l *guestLog) text() string { return string(l.last[:l.n]) }
 // Log implements Sink.
 func (g *guest) Log(level int32, line []byte, truncated bool) {
 	g.line.n = copy(g.line.last[:], line)
+	g.line.panics = bytes.HasPrefix(line, []byte(panicPrefix))
 	if truncated {
 		g.v.stats.badLines.Add(1)
 	}

@@ -11,7 +11,7 @@ type Options struct {
 	Log *slog.Logger // what policies say and what becomes of them; nil discards it
 
 	MaxBytes int               // of one module; 0 = 16 MiB
-	Budget   Budget            // what one policy may use; zero fields are DefaultBudget's
+	Budget   Budget            // what one policy may use; zero fields are the default for its kind of module
 	Budgets  map[string]Budget // by policy name, over Budget
 
 	FaultLimit  int   // so many faults ...
@@ -50,7 +50,6 @@ func (o Options) withDefaults() Options {
 	if o.Backoff.Max <= 0 {
 		o.Backoff.Max = 300_000_000_000
 	}
-	o.Budget = o.Budget.or(DefaultBudget)
 	return o
 }
 

@@ -66,3 +66,25 @@ func TestAPanicInGoIsATrapWithItsReasonAndALoopInGoIsNot(t *testing.T) {
 		}
 	}
 }
+
+// lastLine logs the text when it is armed, and traps.
+func lastLine(text string) []byte {
+	return guesttest.Module{
+		Imports: []guesttest.Func{{Export: "sluice.log", Params: "iii"}}, Data: text,
+		Funcs: []guesttest.Func{guesttest.Hook(abi.ExportAdmit, guesttest.When(armed,
+			guesttest.I32(2), guesttest.I32(guesttest.Free), guesttest.I32(int32(len(text))), guesttest.Call(0),
+			guesttest.Unreachable), guesttest.I32(1))},
+	}.Bytes()
+}
+
+func TestAGuestWithoutStandardErrorSaysInItsLogWhyItPanics(t *testing.T) {
+	for text, said := range map[string]bool{"panic: src/lib.rs:7:9: boom": true, "all is well": false} {
+		r := newRig(t, plugins.Options{Inline: true})
+		r.push("p", lastLine(text))
+		r.admit(armed, 1)
+		e := r.events(plugins.EventFault)
+		if len(e) != 1 || e[0].Reason != "trap" || strings.Contains(e[0].Err.Error(), text) != said {
+			t.Errorf("after %q: %+v", text, e)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 	if err := CheckFormat(wasm); err != nil {
 		return StageFormat, err
 	}
-	m, err := meter.Rewrite(wasm, h.limits(v.budget)) // first: it bounds what the runtime's own decoder does not
+	m, err := h.meter(v, wasm) // first: it bounds what the runtime's own decoder does not
 	if err != nil {
 		return StageMeter, err
 	}
@@ -98,6 +98,21 @@ func (h *Host) build(ctx context.Context, v *version, wasm []byte) (Stage, error
 
 // maxFunctions bounds the time and memory that compiling a module takes. A policy in Go has some thousands.
 const maxFunctions = 30_000
+
+// meter rewrites a module under the budget for its kind, which its imports tell: those are known once it has been rewritten.
+func (h *Host) meter(v *version, wasm []byte) (*meter.Module, error) {
+	given := v.budget
+	v.budget = given.or(DefaultBudget)
+	m, err := meter.Rewrite(wasm, h.limits(v.budget))
+	if err != nil {
+		return nil, err
+	}
+	if b := given.or(budgetFor(m)); b != v.budget {
+		v.budget = b
+		return meter.Rewrite(wasm, h.limits(b))
+	}
+	return m, nil
+}
 
 func (h *Host) limits(b Budget) meter.Limits {
 	lim := meter.DefaultLimits()

@@ -37,17 +37,17 @@ func TestAReportSaysWhatACandidateIsAndWhatItsTestsCost(t *testing.T) {
 		strings.Join(got.Reads, " ") != "speed slo" || strings.Join(got.Imports, " ") != "sluice.metric" || got.Pages != 5 {
 		t.Errorf("got %+v", got)
 	}
-	if got.StartFuel < 3*1024 || got.StartFuel > 4*1024 || got.LoadLimit != plugins.DefaultBudget.Load {
+	if got.StartFuel < 3*1024 || got.StartFuel > 4*1024 || got.LoadLimit != plugins.LeanBudget.Load {
 		t.Errorf("its start took %d of %d, want three pages' charge and little else", got.StartFuel, got.LoadLimit)
 	}
 	if len(got.Tests) != 9 {
 		t.Fatalf("%d tests, want three hooks on three states: %+v", len(got.Tests), got.Tests)
 	}
 	for i, want := range []plugins.Tested{
-		{Hook: "admit", State: "an idle server", Rows: 1, Outcome: "decided", Budget: 1_510_000},
-		{Hook: "batch_cap", State: "an idle server", Outcome: "abstained", Budget: 1_500_000},
-		{Hook: "events", State: "an idle server", Rows: 1, Outcome: "abstained", Budget: 1_510_000},
-		{Hook: "admit", State: "a busy server", Rows: 32, Outcome: "decided", Budget: 1_820_000},
+		{Hook: "admit", State: "an idle server", Rows: 1, Outcome: "decided", Budget: 202_000},
+		{Hook: "batch_cap", State: "an idle server", Outcome: "abstained", Budget: 200_000},
+		{Hook: "events", State: "an idle server", Rows: 1, Outcome: "abstained", Budget: 202_000},
+		{Hook: "admit", State: "a busy server", Rows: 32, Outcome: "decided", Budget: 264_000},
 	} {
 		fuel := got.Tests[i].Fuel
 		got.Tests[i].Fuel = 0

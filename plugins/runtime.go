@@ -128,13 +128,16 @@ type Trap struct {
 	Func      string   // the export that was called, or "start" or "_initialize"
 	OutOfFuel bool     // its budget was used up
 	Cause     string   // in the runtime's words
-	Said      string   // the first line that the guest wrote to its standard error during the call, whole or not
+	Said      string   // the first line that the guest wrote to its standard error during the call, whole or not; or its panic, from its log
 	Stack     []string // names of the guest's functions, innermost first
 }
 
+// panicPrefix is how the line begins with which a guest says that it is about to end.
+const panicPrefix = "panic:"
+
 // died reports whether the guest said that it is about to end, as Go's runtime does before it exits.
 func (t *Trap) died() bool {
-	return strings.HasPrefix(t.Said, "panic:") || strings.HasPrefix(t.Said, "fatal error:")
+	return strings.HasPrefix(t.Said, panicPrefix) || strings.HasPrefix(t.Said, "fatal error:")
 }
 
 // Error is one line: the function, the cause, what the guest said, and its stack.

@@ -149,7 +149,7 @@ func (h *Host) carry(from *guest, to *version, now int64) {
 // save views the state that a guest wants to outlive it.
 func (g *guest) save(now int64) ([]byte, error) {
 	c := g.prepare(EntrySave, 0, now, g.v.seed)
-	err := g.inst.Call(c)
+	err := g.run(c)
 	g.v.stats.called(EntrySave, c.Used)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (g *guest) restore(saved []byte, now int64) (Fault, error) {
 	}
 	c := g.prepare(EntryRestore, len(saved), now, g.v.seed)
 	c.In[0] = Segment{Ptr: g.lay.config.Ptr, Data: saved}
-	err := g.inst.Call(c)
+	err := g.run(c)
 	c.In[0] = Segment{}
 	g.v.stats.called(EntryRestore, c.Used)
 	switch {

@@ -39,7 +39,7 @@ settings as a server would. It says which command it runs: nothing is needed to 
 			return checkBuilt(cmd.Context(), t, built, asJSON)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "the module's file (default the folder's name with .wasm, in the folder)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "the module's file (default the policy's name with .wasm, in the folder)")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

@@ -75,8 +75,8 @@ func (r *casesRun) locate(path string) error {
 	r.module = path
 	beside := filepath.Dir(path)
 	if info.IsDir() {
-		r.dir, r.module, beside = path, project.Module(path, ""), path
-		if _, err := project.Detect(path); err != nil {
+		r.dir, beside = path, path
+		if r.module, err = project.Module(path); err != nil {
 			return err
 		}
 	}

@@ -60,6 +60,7 @@ func printCheck(t terminal, r *check.Result) error {
 	pairs := [][2]string{
 		{"digest", r.Digest}, {"bytes", strconv.Itoa(r.Bytes)}, {"language", r.Language},
 		{"hooks", strings.Join(p.Hooks, ", ")}, {"reads", strings.Join(p.Reads, ", ")},
+		{"settings", strings.Join(r.Settings, ", ")},
 	}
 	if p.PageLimit > 0 {
 		pairs = append(pairs, [2]string{"memory", fmt.Sprintf("%d of %d pages of 64 KiB", p.Pages, p.PageLimit)})

@@ -43,10 +43,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != config.RuntimeWasmtime {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "asc":
+				_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
+				return err == nil, nil
+			case config.RuntimeWasmtime:
+				return hasWasmtime, nil
 			}
-			return hasWasmtime, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,

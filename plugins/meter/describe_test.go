@@ -86,9 +86,10 @@ func TestRecursionIsFound(t *testing.T) {
 		{"a cycle of three, by its shortest way", [][]int{{1, 2}, {2}, {0}}, nil, "", "ac/3/false"},
 		{"two cycles", [][]int{{1, 3}, {2}, {1}, {3}}, nil, "", "bc/2/false d/1/false"},
 		{"what nothing reaches does not count", [][]int{{1}, {}, {2}}, nil, "", ""},
-		{"through the table", [][]int{{1}, {-1}, {1}}, []int{2}, "", "bc/2/true"},
+		{"through the table", [][]int{{1}, {-1}, {1}}, []int{2}, "", "cb/2/true"},
 		{"the table holds nothing that comes back", [][]int{{1}, {-1}, {}}, []int{2}, "", ""},
 		{"a function that finds itself in the table", [][]int{{-1}}, []int{0}, "", "a/1/true"},
+		{"directly, and through the table as well", [][]int{{1}, {0, -1}}, []int{0}, "", "ab/2/false ab/2/true"},
 		{"a runtime's own is left out", [][]int{{1, 2}, {1}, {2}}, nil, "b", "c/1/false"},
 		{"and what needs it", [][]int{{1}, {0}}, nil, "b", ""},
 	} {

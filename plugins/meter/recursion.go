@@ -84,15 +84,12 @@ func (d *Description) Recursion(skip func(index int, f *Function) bool) []Cycle 
 		}
 	}
 	var cycles []Cycle
-	inDirect := make([]bool, len(g.all))
 	for _, group := range groups(g.direct, reached) {
-		cycles = append(cycles, Cycle{Functions: shortest(g.direct, group), Group: len(group)})
-		for _, f := range group {
-			inDirect[f] = true
-		}
+		cycles = append(cycles, Cycle{Functions: directCycle(g.direct, group), Group: len(group)})
 	}
 	for _, group := range groups(g.all, reached) {
-		if slices.ContainsFunc(group, func(f uint32) bool { return inDirect[f] }) && !throughTable(group, g.functions) {
+		table := slices.IndexFunc(group, func(f uint32) bool { return int(f) >= g.functions })
+		if table < 0 {
 			continue
 		}
 		c := Cycle{Table: true}
@@ -101,7 +98,7 @@ func (d *Description) Recursion(skip func(index int, f *Function) bool) []Cycle 
 				c.Group++
 			}
 		}
-		for _, f := range shortest(g.all, group) {
+		for _, f := range shortest(g.all, group, group[table]) {
 			if int(f) < g.functions {
 				c.Functions = append(c.Functions, f)
 			}
@@ -109,10 +106,6 @@ func (d *Description) Recursion(skip func(index int, f *Function) bool) []Cycle 
 		cycles = append(cycles, c)
 	}
 	return cycles
-}
-
-func throughTable(group []uint32, functions int) bool {
-	return slices.ContainsFunc(group, func(f uint32) bool { return int(f) >= functions })
 }
 
 // reach marks what can be reached from the roots.
@@ -214,23 +207,26 @@ func (t *tarjan) leave(f uint32) {
 	t.stack = t.stack[:at]
 }
 
-// shortest is the shortest cycle through a group's first node, or one node that calls itself.
-func shortest(next [][]uint32, group []uint32) []uint32 {
-	for _, f := range group {
-		if slices.Contains(next[f], f) {
-			return []uint32{f}
-		}
+// directCycle is a function of the group that calls itself, else the shortest cycle through its first one.
+func directCycle(next [][]uint32, group []uint32) []uint32 {
+	if i := slices.IndexFunc(group, func(f uint32) bool { return slices.Contains(next[f], f) }); i >= 0 {
+		return group[i : i+1]
 	}
+	return shortest(next, group, group[0])
+}
+
+// shortest is the shortest cycle through one node of a group.
+func shortest(next [][]uint32, group []uint32, through uint32) []uint32 {
 	in := map[uint32]bool{}
 	for _, f := range group {
 		in[f] = true
 	}
 	from := map[uint32]uint32{}
-	for queue := []uint32{group[0]}; len(queue) > 0; queue = queue[1:] {
+	for queue := []uint32{through}; len(queue) > 0; queue = queue[1:] {
 		f := queue[0]
 		for _, to := range next[f] {
-			if to == group[0] {
-				return trail(from, f, group[0])
+			if to == through {
+				return trail(from, f, through)
 			}
 			if _, seen := from[to]; !seen && in[to] {
 				from[to] = f

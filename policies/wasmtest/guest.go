@@ -70,6 +70,11 @@ func (g *Guest) Configure(settings map[string]string) error {
 	if err != nil {
 		return err
 	}
+	return g.ConfigureText(text)
+}
+
+// ConfigureText hands over a text, as it is, in place of the settings that a host would write.
+func (g *Guest) ConfigureText(text []byte) error {
 	g.write(g.Descriptor.ConfigPtr, text)
 	before := len(g.logs)
 	if ret := g.Call("sluice_configure", uint64(len(text))); ret != 0 {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/policies"
 	"github.com/sluice-dev/sluice/policies/wasmtest"
@@ -14,7 +15,7 @@ import (
 )
 
 // run runs make on a copy of the SDK, and returns the folder.
-func run(t *testing.T, needs string, target ...string) string {
+func run(t testing.TB, needs string, target ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(needs); err != nil {
 		t.Skipf("no %s here", needs)
@@ -28,11 +29,17 @@ func run(t *testing.T, needs string, target ...string) string {
 	if err := os.RemoveAll(filepath.Join(dir, "c", "build")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("make", append([]string{"-s", "-C", filepath.Join(dir, "c")}, target...)...)
+	dir = filepath.Join(dir, "c")
+	build(t, dir, target...)
+	return dir
+}
+
+func build(t testing.TB, dir string, target ...string) {
+	t.Helper()
+	cmd := exec.Command("make", append([]string{"-s", "-C", dir}, target...)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, text)
 	}
-	return filepath.Join(dir, "c")
 }
 
 // Natively, with the sanitizers where the compiler has them.
@@ -56,6 +63,7 @@ func TestExamplesDecideTheSame(t *testing.T) {
 				t.Errorf("%d bytes, more than %d", len(wasm), maxModule)
 			}
 			conformance.Compare(t, m.Name, m.Wasm, wasm)
+			casestest.Shipped(t, m.Name, wasm)
 			testDescriptor(t, wasm, m.Wasm)
 		})
 	}
@@ -77,4 +85,28 @@ func testDescriptor(t *testing.T, wasm, goes []byte) {
 			t.Errorf("it imports %s", name)
 		}
 	}
+}
+
+// Whatever bytes it is given in place of settings, a module in C says what one in Go says.
+func FuzzSettings(f *testing.F) {
+	dir := run(f, "clang", "build/tpot-cap.wasm")
+	wasm, err := os.ReadFile(filepath.Join(dir, "build", "tpot-cap.wasm"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{`{}`, `{"tpot":"1h1m1.5s","band":"9.1%"}`, `{"a\u00e9\ud83d\ude00":"\\"}`, "{\"\xff\":\"", `{"floor":"5","ceiling":"4","x":"y"}`} {
+		f.Add([]byte(text))
+	}
+	guest := wasmtest.Compile(f, wasm)
+	want := wasmtest.Compile(f, wasmtest.Shipped(f, "tpot-cap")).Start(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 16<<10 {
+			return
+		}
+		got := guest.Start(t)
+		a, b := want.ConfigureText(text), got.ConfigureText(text)
+		if (a == nil) != (b == nil) || a != nil && a.Error() != b.Error() {
+			t.Errorf("it says %v, and should say %v", b, a)
+		}
+	})
 }

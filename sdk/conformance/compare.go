@@ -11,6 +11,7 @@
 package conformance
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -38,7 +39,7 @@ func CompareWith(t *testing.T, name string, s Settings, want, got []byte) {
 		t.Errorf("%s: %v\n(go test -conformance.seed %d draws the same again)", name, err, *seedFlag)
 		return
 	}
-	compareState(t, name, s, *seedFlag, want, got)
+	compareAlone(t, name, s, *seedFlag, want, got)
 	t.Logf("%s: %d bytes instead of %d%s", name, len(got), len(want), report)
 }
 
@@ -78,13 +79,15 @@ func compare(r run, want, got []byte) (report string, err error) {
 		}
 		b.fuel(most)
 	}
-	for _, hook := range slices.Sorted(maps.Keys(most)) {
+	for _, hook := range sortedKeys(most) {
 		if most[hook] > 0 {
 			report += fmt.Sprintf(", %s at most %d units of fuel", hook, most[hook])
 		}
 	}
 	return report, nil
 }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // refusals checks that both modules refuse the same settings in the same words.
 func (r run) refusals(want, got []byte) error {

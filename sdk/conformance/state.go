@@ -11,14 +11,18 @@ import (
 	sluice "github.com/sluice-dev/sluice/sdk/go"
 )
 
-// compareState checks that both modules save the same bytes, and take and decline the same ones in the same words.
-func compareState(t *testing.T, name string, s Settings, seed uint64, want, got []byte) {
+// compareAlone checks, without a host, that both modules say the same of settings, save the same bytes, and take and decline the
+// same ones in the same words.
+func compareAlone(t *testing.T, name string, s Settings, seed uint64, want, got []byte) {
 	t.Helper()
 	a, b := wasmtest.Compile(t, want), wasmtest.Compile(t, got)
 	x, y := a.Start(t), b.Start(t)
 	if x.Hooks() != y.Hooks() {
 		t.Errorf("%s: it declares the hooks %b, and should %b", name, y.Hooks(), x.Hooks())
 		return
+	}
+	if x.Hooks().Has(sluice.HookConfigure) {
+		compareWords(t, name, s, seed, a.Start(t), b.Start(t))
 	}
 	if !x.Hooks().Has(sluice.HookState) {
 		return

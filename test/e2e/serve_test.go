@@ -98,7 +98,9 @@ func refuseBroken(t *testing.T, s *server) {
 
 func policyNames(t *testing.T, s *server) string {
 	t.Helper()
-	var list struct{ Policies []struct{ Name, Digest string } }
+	var list struct {
+		Policies []struct{ Name, Digest string }
+	}
 	if err := json.Unmarshal([]byte(s.cli(t, "policy", "ls", "--json")), &list); err != nil {
 		t.Fatal(err)
 	}

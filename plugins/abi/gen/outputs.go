@@ -36,7 +36,10 @@ func Outputs(path string) ([]Output, error) {
 		{"plugins/abi/layout_gen.go", host},
 		{"plugins/abi/fields_gen.go", fields},
 		{"sdk/go/layout_gen.go", guest},
+		{"sdk/assemblyscript/assembly/layout.gen.ts", asLayouts(s)},
+		{"sdk/assemblyscript/testing/layout.gen.js", jsLayouts(s)},
 		{"sdk/c/sluice_abi.h", cLayouts(s)},
+		{"sdk/rust/src/layout_gen.rs", rustLayouts(s)},
 		{"docs/abi.md", reference(s)},
 	}, nil
 }

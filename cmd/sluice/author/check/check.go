@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sluice-dev/sluice/cmd/sluice/author/module"
 	"github.com/sluice-dev/sluice/cmd/sluice/author/sandbox"
@@ -23,7 +24,8 @@ type Result struct {
 	Error    string   `json:"error,omitempty"` // why it is refused
 	Warnings []string `json:"warnings"`        // nothing of which it is refused for
 
-	Report    plugins.Report   `json:"report"` // of the server's own tests, as far as they came
+	Settings  []string         `json:"settings"` // that it knows; null when it does not say
+	Report    plugins.Report   `json:"report"`   // of the server's own tests, as far as they came
 	Hooks     []Hook           `json:"hooks"`
 	Recursion module.Recursion `json:"recursion"`
 }
@@ -55,6 +57,9 @@ func Module(ctx context.Context, box *sandbox.Box, name string, wasm []byte, con
 		defer p.Close()
 		r.OK, r.Report = true, p.Report()
 		r.Digest = r.Report.Digest
+		if r.Settings, err = settings(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	if info, err := module.Inspect(wasm); err == nil {
 		r.Language, r.Recursion = info.Language, info.Recursion
@@ -62,6 +67,26 @@ func Module(ctx context.Context, box *sandbox.Box, name string, wasm []byte, con
 	r.hooks()
 	r.warn()
 	return r, nil
+}
+
+// noSetting is a key that no policy has.
+const noSetting = "?"
+
+// settings asks a policy for the keys that it knows, as its SDK lists them when it refuses one that it does not know.
+func settings(ctx context.Context, p *sandbox.Policy) ([]string, error) {
+	err := p.Configure(ctx, map[string]string{noSetting: ""})
+	var refused *plugins.RefusedError
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &refused):
+		return nil, err
+	}
+	_, list, ok := strings.Cut(refused.Err.Error(), `unknown key "`+noSetting+`": known are `)
+	if !ok {
+		return nil, nil
+	}
+	return strings.Split(list, ", "), nil
 }
 
 // hooks sums the tests up.

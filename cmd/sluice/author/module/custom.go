@@ -102,7 +102,7 @@ func language(d *meter.Description, made []Producer) string {
 		switch {
 		case strings.HasPrefix(f.Name, "~lib/"):
 			return langAssemblyScript
-		case strings.HasPrefix(f.Name, "_ZN4core") || strings.HasPrefix(f.Name, "rust_"):
+		case strings.HasPrefix(f.Name, "_ZN4core") || strings.HasPrefix(f.Name, "_R"):
 			return langRust
 		}
 	}

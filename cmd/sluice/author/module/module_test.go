@@ -82,7 +82,12 @@ func TestLibrariesAreLeftOut(t *testing.T) {
 	}{
 		{"Go", "runtime.gopanic", true}, {"Go", "internal_runtime_maps.mapKeyError2", true}, {"Go", "main._policy_.Admit", false},
 		{"Go", "github.com_sluice-dev_sluice_sdk_go.callAdmit", false}, {"Go", "", true},
-		{"Rust", "_ZN4core3fmt9Formatter3pad", true}, {"Rust", "mine::decide", false}, {"Rust", "alloc::vec::push", true},
+		{"Rust", "_RNvXs1i_NtCsgXGp5Oqx2Ny_4core3fmtReNtB6_7Display3fmtB8_", true}, {"Rust", "_ZN4core3fmt9Formatter3pad17h0E", true}, {"Rust", "_ZN4mine6decide17h0E", false}, {"Rust", "__rust_alloc", true},
+		{"Rust", "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0E", true},
+		{"Rust", "_ZN40_$LT$mine..P$u20$as$u20$core..fmt..Display$GT$3fmt17h0E", false},
+		{"Rust", "_RNvNtCsgXGp5Oqx2Ny_4core3str16slice_error_fail", true}, {"Rust", "_RNvCs1234_4mine6decide", false},
+		{"Rust", "_RNvXs_Cs1234_4mineNtB4_1PNtNtCsgXGp5Oqx2Ny_4core3fmt7Display3fmt", false}, {"Rust", "sluice_admit", false},
+		{"Rust", "_RNvMsa_NtCsgXGp5Oqx2Ny_4core3fmtNtB5_9Formatter12pad_integral", true}, {"Rust", "_RNvCskx_9corelated4call", false},
 		{"AssemblyScript", "~lib/rt/itcms/__visit", true}, {"AssemblyScript", "assembly/index/admit", false},
 		{"C", "decide", false}, {"", "", false},
 	} {

@@ -2,6 +2,9 @@ package module
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluice-dev/sluice/plugins/meter"
@@ -38,8 +41,8 @@ func recursion(d *meter.Description, lang string) Recursion {
 			named++
 		}
 	}
-	if lang == langGo && named < len(d.Functions)/2 {
-		r.Unknown = "its functions have no names, so that they cannot be told from Go's own: build without -ldflags=-s"
+	if slices.Contains([]string{langGo, langRust, langAssemblyScript}, lang) && named < len(d.Functions)/2 {
+		r.Unknown = "its functions have no names, so that they cannot be told from its language's library: build without stripping them"
 		return r
 	}
 	cycles := d.Recursion(func(_ int, f *meter.Function) bool { return library(lang, f.Name) })
@@ -68,7 +71,24 @@ func nameOf(d *meter.Description, f uint32) string {
 	return fmt.Sprintf("function %d", f)
 }
 
-var rustLibraries = []string{"core::", "alloc::", "std::", "_ZN4core", "_ZN5alloc", "_ZN3std", "dlmalloc", "compiler_builtins", "__rust", "rust_"}
+// rustCrate finds the first crate in a mangled name of either scheme: behind its length, or, where a trait is implemented
+// for a type, behind the type's opening bracket.
+var rustCrate = regexp.MustCompile(`^_ZN(\d+)([a-z]\w*)|^_ZN\d+_\$LT\$()([a-z_]+)\.\.|^_R.*?C(?:s[0-9A-Za-z]*_)?(\d+)([a-z]\w*)`)
+
+var rustLibraries = []string{"core", "alloc", "std", "compiler_builtins", "dlmalloc", "hashbrown"}
+
+// rustLibrary reports whether a mangled name is of a crate that every program has.
+func rustLibrary(name string) bool {
+	m := rustCrate.FindStringSubmatch(name)
+	if m == nil {
+		return strings.HasPrefix(strings.TrimLeft(name, "_"), "rust_")
+	}
+	crate := m[2] + m[4] + m[6]
+	if n, err := strconv.Atoi(m[1] + m[5]); err == nil && n < len(crate) {
+		crate = crate[:n]
+	}
+	return slices.Contains(rustLibraries, crate)
+}
 
 // library reports whether a function is of a language's own library by its name.
 func library(lang, name string) bool {
@@ -78,11 +98,7 @@ func library(lang, name string) bool {
 		path, _, domain := strings.Cut(name, "_")
 		return pkg != "main" && !(domain && strings.Contains(path, "."))
 	case langRust:
-		for _, part := range rustLibraries {
-			if strings.Contains(name, part) {
-				return true
-			}
-		}
+		return rustLibrary(name)
 	case langAssemblyScript:
 		return strings.HasPrefix(name, "~lib/")
 	}

@@ -35,12 +35,15 @@ type plan struct {
 	made string   // a pattern below dir of what the toolchain writes; "" when it writes out itself
 }
 
-// Build builds the policy in dir. The module is written to out; "" = the folder's name with .wasm, in the folder. Commands and
+// Build builds the policy in dir. The module is written to out; "" = the policy's name with .wasm, in the folder. Commands and
 // what they print go to say.
 func Build(ctx context.Context, dir, out string, say io.Writer) (*Built, error) {
 	l, err := Detect(dir)
 	if err != nil {
 		return nil, err
+	}
+	if out == "" {
+		out = filepath.Join(dir, l.name(dir)+".wasm")
 	}
 	p, err := newPlan(l, dir, out)
 	if err != nil {
@@ -58,29 +61,26 @@ func Build(ctx context.Context, dir, out string, say io.Writer) (*Built, error) 
 		return nil, fmt.Errorf("read what was built: %w", err)
 	}
 	sum := sha256.Sum256(wasm)
-	return &Built{l.Name, p.command(), Module(dir, out), len(wasm), hex.EncodeToString(sum[:])}, nil
+	return &Built{l.Name, p.command(), out, len(wasm), hex.EncodeToString(sum[:])}, nil
 }
 
 func newPlan(l *Language, dir, out string) (*plan, error) {
 	p := &plan{dir: dir}
 	var err error
-	if p.out, err = filepath.Abs(Module(dir, out)); err != nil {
+	if p.out, err = filepath.Abs(out); err != nil {
 		return nil, fmt.Errorf("build policy: %w", err)
 	}
 	l.build(p)
 	return p, nil
 }
 
-// Module is where Build writes the module.
-func Module(dir, out string) string {
-	if out != "" {
-		return out
-	}
-	abs, err := filepath.Abs(dir)
+// Module is where Build writes the module of the policy in dir when nothing else is said.
+func Module(dir string) (string, error) {
+	l, err := Detect(dir)
 	if err != nil {
-		abs = dir
+		return "", err
 	}
-	return filepath.Join(dir, filepath.Base(abs)+".wasm")
+	return filepath.Join(dir, l.name(dir)+".wasm"), nil
 }
 
 // command is the build as one would type it.
@@ -175,13 +175,13 @@ func (p *plan) rel() string {
 }
 
 func rustBuild(p *plan) {
-	p.args = []string{"cargo", "build", "--release", "--offline", "--target", "wasm32-unknown-unknown"}
+	p.args = []string{"cargo", "build", "--release", "--offline", "--target", "wasm32-unknown-unknown", "--target-dir", "target"}
 	p.made = "target/wasm32-unknown-unknown/release/*.wasm"
 }
 
 func npmBuild(p *plan) {
 	p.args = []string{"npm", "run", "--silent", "build"}
-	p.made = "build/*.wasm"
+	p.made = "*.wasm"
 }
 
 func makeBuild(p *plan) {

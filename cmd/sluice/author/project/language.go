@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,27 +19,36 @@ type Language struct {
 	Title   string
 	sdk     string   // its folder in package sdk
 	marks   []string // files, any of which says that a folder is in this language; patterns
+	named   naming   // where the policy's name stands
 	tool    string   // the program that builds
 	install string   // what to do when there is none
 	build   func(p *plan)
 	tidy    func(name string) map[string]string // further files of a new project's SDK
 }
 
+// naming is a file, and a pattern whose only group is the policy's name in it.
+type naming struct{ file, pattern string }
+
 var languages = []*Language{
 	{
-		Name: "go", Title: "Go", sdk: "go", marks: []string{"go.mod"}, tool: "go", install: "install Go 1.26 or later from https://go.dev/dl",
+		Name: "go", Title: "Go", sdk: "go", marks: []string{"go.mod"}, named: naming{"go.mod", `(?m)^module\s+(?:\S*/)?(\S+)`},
+		tool: "go", install: "install Go 1.26 or later from https://go.dev/dl",
 		build: goBuild, tidy: goModule,
 	},
 	{
-		Name: "rust", Title: "Rust", sdk: "rust", marks: []string{"Cargo.toml"}, tool: "cargo",
+		Name: "rust", Title: "Rust", sdk: "rust", marks: []string{"Cargo.toml"}, named: naming{"Cargo.toml", `(?m)^name\s*=\s*"(.+)"`},
+		tool:    "cargo",
 		install: "install Rust from https://rustup.rs, then run rustup target add wasm32-unknown-unknown", build: rustBuild,
+		tidy: rustManifest,
 	},
 	{
-		Name: "as", Title: "AssemblyScript", sdk: "assemblyscript", marks: []string{"assembly/*.ts"}, tool: "npm",
+		Name: "as", Title: "AssemblyScript", sdk: "assemblyscript", marks: []string{"assembly/*.ts"}, named: naming{"package.json", `(?m)^\s*"name"\s*:\s*"(?:.*/)?(.+)"`},
+		tool:    "npm",
 		install: "install Node.js 20 or later from https://nodejs.org, then run npm install here", build: npmBuild,
 	},
 	{
-		Name: "c", Title: "C", sdk: "c", marks: []string{"*.c"}, tool: "make",
+		Name: "c", Title: "C", sdk: "c", marks: []string{"*.c"}, named: naming{"Makefile", `(?m)^(\S+)\.wasm\s*:`},
+		tool:    "make",
 		install: "install make, clang and lld (Debian: apt install make clang lld)", build: makeBuild,
 	},
 }
@@ -83,6 +93,20 @@ func Detect(dir string) (*Language, error) {
 func matches(dir, pattern string) bool {
 	found, err := filepath.Glob(filepath.Join(escape(dir), pattern))
 	return err == nil && len(found) > 0
+}
+
+// name is the policy's name as its folder says it, else the folder's.
+func (l *Language) name(dir string) string {
+	if text, err := os.ReadFile(filepath.Join(dir, l.named.file)); err == nil {
+		if m := regexp.MustCompile(l.named.pattern).FindSubmatch(text); m != nil && !strings.ContainsAny(string(m[1]), `/\`) {
+			return string(m[1])
+		}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = dir
+	}
+	return filepath.Base(abs)
 }
 
 // escape keeps a folder's name from being read as a pattern.

@@ -130,6 +130,13 @@ func writeFile(file string, text []byte) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
+// rustManifest leaves out what the SDK's manifest says of its examples: they are not in the copy.
+func rustManifest(string) map[string]string {
+	text, _ := fs.ReadFile(sdk.Files, "rust/Cargo.toml")
+	head, _, _ := strings.Cut(string(text), "\n# What follows is of no use to a policy")
+	return map[string]string{"Cargo.toml": head}
+}
+
 // goModule makes the SDK's copy a module of its own: in the repository it is a part of the server's.
 func goModule(string) map[string]string {
 	return map[string]string{"go.mod": "module github.com/sluice-dev/sluice/sdk/go\n\ngo 1.26\n"}

@@ -34,6 +34,23 @@ func TestTheLanguageIsSeenFromTheFiles(t *testing.T) {
 	}
 }
 
+func TestTheModuleHasThePolicysName(t *testing.T) {
+	for _, c := range []struct{ file, text, want string }{
+		{"go.mod", "// a\nmodule example.com/x/mine\n\ngo 1.26\n", "mine"}, {"go.mod", "module mine", "mine"}, {"go.mod", "", "folder"},
+		{"Cargo.toml", "[package]\nname = \"mine\"\n", "mine"}, {"package.json", "{\n  \"name\": \"@x/mine\",\n", "mine"},
+		{"Makefile", "all: x\nmine.wasm: policy.c\n", "mine"}, {"Makefile", "build/x.wasm: a.c\n", "folder"},
+	} {
+		dir := filepath.Join(t.TempDir(), "folder")
+		write(t, dir, c.file, c.text)
+		if also := map[string]string{"package.json": "assembly/index.ts", "Makefile": "policy.c"}[c.file]; also != "" {
+			write(t, dir, also, "")
+		}
+		if got, err := Module(dir); err != nil || got != filepath.Join(dir, c.want+".wasm") {
+			t.Errorf("%s %q: %s, %v", c.file, c.text, got, err)
+		}
+	}
+}
+
 // Every language that is offered has its SDK and a template in the binary, whose names are filled in.
 func TestEveryLanguageBegins(t *testing.T) {
 	for _, lang := range Names() {
