@@ -9,8 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // The files of a policy in a watched folder.
@@ -23,8 +24,6 @@ const (
 // maxFile bounds what is read of one file, in bytes. The host has a smaller limit of its own for modules.
 const maxFile = 64 << 20
 
-var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-
 // stampFolder says for each policy of a folder what its files look like from outside.
 func stampFolder(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
@@ -34,7 +33,7 @@ func stampFolder(dir string) (map[string]string, error) {
 	stamps := map[string]string{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), wasmSuffix)
-		if !ok || !nameRE.MatchString(name) {
+		if !ok || !plugins.ValidName(name) {
 			continue
 		}
 		if stamp := stampPolicy(dir, name); stamp != "" {
