@@ -1,13 +1,10 @@
 package registry
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
 	"github.com/sluice-dev/sluice/plugins/store"
 	"github.com/sluice-dev/sluice/plugins/wazero"
+	"github.com/sluice-dev/sluice/test/kill"
 )
 
 // What would put a version into force is undone when it cannot be recorded.
@@ -154,7 +152,7 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for round := range 5 {
-		acked := killChild(t, dir, 1+3*round)
+		acked := uint64(max(0, kill.After(t, 1+3*round, childDir+"="+dir)))
 		r := begin(t, Options{Dir: dir})
 		r.warned()
 		got := uint64(r.mark())
@@ -164,36 +162,4 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 		r.entries()
 		r.stop()
 	}
-}
-
-// killChild kills a child after so many changes and returns the last revision that it acknowledged.
-func killChild(t *testing.T, dir string, changes int) (acked uint64) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if _, err := fmt.Sscan(lines.Text(), &acked); err != nil {
-			t.Fatalf("child: %s", lines.Text())
-		}
-		if changes--; changes == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
-	}
-	rest, _ := io.ReadAll(out) // what it said before the signal reached it
-	cmd.Wait()                 // "signal: killed"
-	for _, line := range strings.Fields(string(rest)) {
-		fmt.Sscan(line, &acked)
-	}
-	return acked
 }

@@ -1,14 +1,13 @@
 package store
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/sluice-dev/sluice/test/kill"
 )
 
 const childDir = "SLUICE_POLICY_STORE_CHILD"
@@ -40,47 +39,13 @@ func child(dir string) {
 	os.Exit(1)
 }
 
-// runAndKill starts a child, kills it after some changes, and returns the last revision that it acknowledged.
-func runAndKill(t *testing.T, dir string, changes int) (acked uint64) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if _, err := fmt.Sscan(lines.Text(), &acked); err != nil {
-			t.Fatalf("child: %s", lines.Text())
-		}
-		if changes--; changes == 0 {
-			for range rand.IntN(200_000) { // somewhere within the next change
-			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
-	}
-	rest, _ := io.ReadAll(out) // what it said before the signal reached it
-	cmd.Wait()                 // "signal: killed"
-	for _, line := range strings.Fields(string(rest)) {
-		fmt.Sscan(line, &acked)
-	}
-	return acked
-}
-
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
 	dir := t.TempDir()
 	for round := range 20 {
-		acked := runAndKill(t, dir, 1+rand.IntN(8))
+		acked := uint64(max(0, kill.After(t, 1+rand.IntN(8), childDir+"="+dir)))
 		s := open(t, dir, childOptions)
 		if rev := s.Revision(); rev < acked || rev > acked+1 {
 			t.Fatalf("round %d: revision %d was acknowledged, %d is there", round, acked, rev)

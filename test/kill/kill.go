@@ -1,0 +1,64 @@
+// Package kill ends a process in the middle of its work, to see what is left on disk. The process is the test's own binary,
+// whose TestMain does the work where an environment variable asks for it, and prints a number for each step that is safe.
+//
+// It knows no store: what must be there after that is for the test to say.
+//
+//	func TestMain(m *testing.M) {
+//		if dir := os.Getenv("CHILD"); dir != "" {
+//			work(dir) // for ever: fmt.Println(n) once step n is on disk
+//		}
+//		os.Exit(m.Run())
+//	}
+//
+//	acked := kill.After(t, 5, "CHILD="+dir) // 5 steps, and perhaps some more
+package kill
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// After starts the child with env beside the test's own environment, kills it after so many lines, and returns the last
+// number that it printed; -1 for none, when it died before the first. A line that is no number fails the test.
+func After(t *testing.T, lines int, env ...string) (acked int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	acked = -1
+	scan := bufio.NewScanner(out)
+	for scan.Scan() {
+		if _, err := fmt.Sscan(scan.Text(), &acked); err != nil {
+			t.Fatalf("child: %s", scan.Text())
+		}
+		if lines--; lines == 0 {
+			for range rand.IntN(200_000) { // somewhere within the next step
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	rest, _ := io.ReadAll(out) // what it said before the signal reached it
+	_ = cmd.Wait()             // "signal: killed"
+	for _, line := range strings.Fields(string(rest)) {
+		n := 0
+		if _, err := fmt.Sscan(line, &n); err == nil {
+			acked = n
+		}
+	}
+	return acked
+}
