@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,25 +64,8 @@ func TestExamplesAreTheShippedPolicies(t *testing.T) {
 			wasm := build(t, "examples/"+m.Name+".ts")
 			conformance.Compare(t, m.Name, m.Wasm, wasm)
 			casestest.Shipped(t, m.Name, wasm)
-			testDescriptor(t, wasm, m.Wasm)
+			conformance.Declares(t, m.Wasm, wasm, abi.RowBytes)
 		})
-	}
-}
-
-// A module declares what the one in Go declares, except that it takes no more of a row than it reads, and it imports nothing
-// but what it uses.
-func testDescriptor(t *testing.T, wasm, goes []byte) {
-	t.Helper()
-	m := wasmtest.Compile(t, wasm)
-	d, want := m.Start(t).Descriptor, wasmtest.Compile(t, goes).Start(t).Descriptor
-	if d.Hooks != want.Hooks || d.Reads != want.Reads || d.Minor != want.Minor {
-		t.Errorf("descriptor %+v, and in Go %+v", d, want)
-	}
-	if stride := abi.RowBytes(abi.Group(d.Reads)); d.RowStride != stride {
-		t.Errorf("row_stride is %d, and what it reads ends at %d", d.RowStride, stride)
-	}
-	if names := m.Imports(); !slices.Equal(names, []string{"sluice.log"}) {
-		t.Errorf("it imports %q", names)
 	}
 }
 

@@ -64,26 +64,8 @@ func TestExamplesDecideTheSame(t *testing.T) {
 			}
 			conformance.Compare(t, m.Name, m.Wasm, wasm)
 			casestest.Shipped(t, m.Name, wasm)
-			testDescriptor(t, wasm, m.Wasm)
+			conformance.Declares(t, m.Wasm, wasm, abi.RowBytes)
 		})
-	}
-}
-
-// A module in C declares what the one in Go declares, except that it takes no more of a row than it reads, and it imports
-// nothing but what it uses.
-func testDescriptor(t *testing.T, wasm, goes []byte) {
-	m := wasmtest.Compile(t, wasm)
-	d, want := m.Start(t).Descriptor, wasmtest.Compile(t, goes).Start(t).Descriptor
-	if d.Hooks != want.Hooks || d.Reads != want.Reads || d.Minor != want.Minor {
-		t.Errorf("descriptor %+v, and in Go %+v", d, want)
-	}
-	if stride := abi.RowBytes(abi.Group(d.Reads)); d.RowStride != stride {
-		t.Errorf("row_stride is %d, and what it reads ends at %d", d.RowStride, stride)
-	}
-	for _, name := range m.Imports() {
-		if name != "sluice.log" {
-			t.Errorf("it imports %s", name)
-		}
 	}
 }
 

@@ -32,24 +32,12 @@ func TestExamplesDecideAsThePoliciesThatShip(t *testing.T) {
 			if len(wasm) > maxModule {
 				t.Errorf("%d bytes, more than %d", len(wasm), maxModule)
 			}
-			declaresTheSame(t, wasm, m.Wasm)
+			conformance.Declares(t, m.Wasm, wasm, func(abi.Group) uint32 { return abi.RowSize })
 			casestest.Shipped(t, m.Name, wasm)
 			if !testing.Short() {
 				conformance.Compare(t, m.Name, m.Wasm, wasm)
 			}
 		})
-	}
-}
-
-func declaresTheSame(t *testing.T, wasm, inGo []byte) {
-	t.Helper()
-	m := wasmtest.Compile(t, wasm)
-	d, want := m.Start(t).Descriptor, wasmtest.Compile(t, inGo).Start(t).Descriptor
-	if d.Hooks != want.Hooks || d.Reads != want.Reads || d.Major != want.Major || d.Minor != want.Minor || d.RowStride != want.RowStride {
-		t.Errorf("descriptor %+v, and in Go %+v", d, want)
-	}
-	if imports := m.Imports(); !slices.Equal(imports, []string{"sluice.log"}) {
-		t.Errorf("it imports %q", imports)
 	}
 }
 
