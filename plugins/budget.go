@@ -32,12 +32,12 @@ var LeanBudget = Budget{
 	Load: 10_000_000, Scalar: 300_000, BatchBase: 300_000, BatchRow: 4_000, State: 1_000_000, Pages: 64,
 }
 
-// wasiModule is what a language's own runtime imports its system calls from.
-const wasiModule = "wasi_snapshot_preview1"
+// WASIModule is what a language's own runtime imports its system calls from.
+const WASIModule = "wasi_snapshot_preview1"
 
 // budgetFor is the default for a module.
 func budgetFor(m *meter.Module) Budget {
-	if slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return i.Module == wasiModule }) {
+	if slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return i.Module == WASIModule }) {
 		return DefaultBudget
 	}
 	return LeanBudget

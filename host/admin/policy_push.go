@@ -2,14 +2,13 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/plugins/registry"
+	"github.com/sluice-dev/sluice/plugins/store"
 )
 
 // SignatureHeader carries what stands in NAME.wasm.sig: a module's signature, in base64.
@@ -33,8 +32,7 @@ func readModule(c *fiber.Ctx) (req registry.Request, err error) {
 		return req, err
 	}
 	if len(req.Wasm) > 0 {
-		sum := sha256.Sum256(req.Wasm)
-		entryOf(c).Digest = hex.EncodeToString(sum[:])
+		entryOf(c).Digest = store.Digest(req.Wasm)
 		return req, nil
 	}
 	if req.Digest == "" {

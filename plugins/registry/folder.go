@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/store"
 )
 
 // The files of a policy in a watched folder.
@@ -125,7 +126,7 @@ func decodeSettings(text []byte) (s fileSettings, err error) {
 
 // hash changes with what any of the files holds.
 func (f *policyFile) hash() string {
-	return digestOf([]byte(digestOf(f.wasm) + digestOf(f.rawText) + digestOf(f.signature)))
+	return store.Digest([]byte(store.Digest(f.wasm) + store.Digest(f.rawText) + store.Digest(f.signature)))
 }
 
 // unchanged reports whether what was read is what was seen.

@@ -2,8 +2,6 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -149,17 +147,12 @@ func (r *Registry) resolve(req *Request) error {
 		}
 		return nil
 	}
-	digest := digestOf(req.Wasm)
+	digest := store.Digest(req.Wasm)
 	if req.Digest != "" && req.Digest != digest {
 		return fmt.Errorf("%w: policy %s has the sha256 %s, and %s was announced", ErrRequest, req.Name, digest, req.Digest)
 	}
 	req.Digest = digest
 	return nil
-}
-
-func digestOf(wasm []byte) string {
-	sum := sha256.Sum256(wasm)
-	return hex.EncodeToString(sum[:])
 }
 
 // pinned reports a module that its name does not allow.

@@ -107,7 +107,7 @@ func TestACheckChangesNothing(t *testing.T) {
 	r := begin(t, Options{Dir: t.TempDir()})
 	r.push("p", 1)
 	rep, err := r.Check(background, Request{Name: "p", Wasm: guesttest.Admitter(2)})
-	if err != nil || rep.Digest != digestOf(guesttest.Admitter(2)) || len(rep.Tests) == 0 {
+	if err != nil || rep.Digest != store.Digest(guesttest.Admitter(2)) || len(rep.Tests) == 0 {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	var refused *plugins.RefusedError
@@ -128,7 +128,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	e := r.entries()[0]
-	if e.Refused != err.Error() || e.Revision != rev || e.Digest != digestOf([]byte("junk")) || e.Who != "ada" || e.Config["k"] != "v" || e.Op != store.OpPush {
+	if e.Refused != err.Error() || e.Revision != rev || e.Digest != store.Digest([]byte("junk")) || e.Who != "ada" || e.Config["k"] != "v" || e.Op != store.OpPush {
 		t.Errorf("%+v", e)
 	}
 	if r.mark() != 1 {
@@ -145,8 +145,8 @@ func TestWrongRequests(t *testing.T) {
 		says string
 	}{
 		"nothing":        {Request{Name: "p"}, ErrRequest, "neither a module nor the digest"},
-		"other digest":   {Request{Name: "p", Wasm: guesttest.Admitter(2), Digest: digestOf(nil)}, ErrRequest, "was announced"},
-		"unknown digest": {Request{Name: "p", Digest: digestOf(nil)}, store.ErrMissing, digestOf(nil)},
+		"other digest":   {Request{Name: "p", Wasm: guesttest.Admitter(2), Digest: store.Digest(nil)}, ErrRequest, "was announced"},
+		"unknown digest": {Request{Name: "p", Digest: store.Digest(nil)}, store.ErrMissing, store.Digest(nil)},
 		"a path":         {Request{Name: "p", Digest: "../../etc/passwd"}, store.ErrMissing, "passwd"},
 		"long who":       {Request{Name: "p", Wasm: guesttest.Admitter(2), By: By{Who: strings.Repeat("x", MaxWho+1)}}, ErrRequest, "129 bytes"},
 		"long why":       {Request{Name: "p", Wasm: guesttest.Admitter(2), By: By{Why: strings.Repeat("x", MaxWhy+1)}}, ErrRequest, "1025 bytes"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
+	"github.com/sluice-dev/sluice/plugins/store"
 )
 
 func keys(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
@@ -66,7 +67,7 @@ func TestSignatures(t *testing.T) {
 	if id, err := Verify([]ed25519.PublicKey{other, pub}, wasm, sig); err != nil || id != KeyID(pub) {
 		t.Errorf("%s, %v", id, err)
 	}
-	raw := ed25519.Sign(key, []byte(digestOf(wasm))) // without the domain
+	raw := ed25519.Sign(key, []byte(store.Digest(wasm))) // without the domain
 	for name, c := range map[string]struct{ wasm, sig []byte }{
 		"another module":     {guesttest.Admitter(2), sig},
 		"another key's":      {wasm, Sign(mustKey(t), wasm)},
@@ -124,7 +125,7 @@ func TestRequiredSignatures(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	// The store remembers the signature with the module.
-	res, err = r.Push(background, Request{Name: "again", Digest: digestOf(wasm), By: ada})
+	res, err = r.Push(background, Request{Name: "again", Digest: store.Digest(wasm), By: ada})
 	if err != nil || res.Entry.SignedBy != KeyID(pub) {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -156,7 +157,7 @@ func TestARevokedKey(t *testing.T) {
 
 func TestPins(t *testing.T) {
 	dir := t.TempDir()
-	pins := map[string][]string{"p": {digestOf(guesttest.Admitter(1)), digestOf(guesttest.Admitter(2))}}
+	pins := map[string][]string{"p": {store.Digest(guesttest.Admitter(1)), store.Digest(guesttest.Admitter(2))}}
 	r := begin(t, Options{Dir: dir, Pins: pins})
 	r.push("p", 1)
 	r.push("p", 2)

@@ -84,10 +84,10 @@ func configuredHash(policies []plugins.Policy) string {
 	}
 	lines := []line{}
 	for _, p := range policies {
-		lines = append(lines, line{p.Name, digestOf(p.Wasm), p.Config})
+		lines = append(lines, line{p.Name, store.Digest(p.Wasm), p.Config})
 	}
 	text, _ := json.Marshal(lines) // strings: it cannot fail
-	return digestOf(text)
+	return store.Digest(text)
 }
 
 func (s *starting) load(ctx context.Context, safe bool) error {
@@ -110,7 +110,7 @@ func (s *starting) loadConfigured(ctx context.Context, safe bool) error {
 			return fmt.Errorf("two policies are named %q: give each its own name", p.Name)
 		}
 		seen[p.Name] = true
-		v := store.Version{Digest: digestOf(p.Wasm), Config: p.Config}
+		v := store.Version{Digest: store.Digest(p.Wasm), Config: p.Config}
 		err := s.r.pinned(p.Name, v.Digest)
 		if err == nil {
 			s.loadPrevious(ctx, p.Name, s.before(p.Name, v))
@@ -233,7 +233,7 @@ func (s *starting) versions(p *store.Policy) []store.Version {
 	}
 	for _, c := range s.configured {
 		if c.Name == p.Name {
-			add(store.Version{Digest: digestOf(c.Wasm), Config: c.Config})
+			add(store.Version{Digest: store.Digest(c.Wasm), Config: c.Config})
 		}
 	}
 	return all
@@ -245,7 +245,7 @@ func (s *starting) module(name string, v store.Version) ([]byte, error) {
 		return nil, err
 	}
 	for _, p := range s.configured {
-		if digestOf(p.Wasm) == v.Digest {
+		if store.Digest(p.Wasm) == v.Digest {
 			return p.Wasm, nil
 		}
 	}

@@ -169,7 +169,7 @@ func TestADamagedModuleAtTheStart(t *testing.T) {
 			r.push("other", 7)
 			r.stop()
 			for _, mark := range c.damage {
-				damageModule(t, dir, digestOf(guesttest.Admitter(mark)))
+				damageModule(t, dir, store.Digest(guesttest.Admitter(mark)))
 			}
 			r = begin(t, Options{Dir: dir}, c.configured...)
 			r.warned(c.warns...)
@@ -225,7 +225,7 @@ func TestAShadowIsForgottenByARestart(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// Its module is still known by its digest.
-	if _, err := r.Push(background, Request{Name: "p", Digest: digestOf(guesttest.Admitter(2)), By: ada}); err != nil || r.mark() != 2 {
+	if _, err := r.Push(background, Request{Name: "p", Digest: store.Digest(guesttest.Admitter(2)), By: ada}); err != nil || r.mark() != 2 {
 		t.Errorf("%v, %d decides", err, r.mark())
 	}
 }

@@ -143,7 +143,7 @@ func (w *watch) push(ctx context.Context, f *policyFile) (changed bool) {
 	case err == nil || errors.Is(err, ErrUnrecorded):
 		delete(w.refused, f.name)
 		w.done(f.name)
-		w.r.opt.Log.Info("a watched policy was pushed", "policy", f.name, "digest", digestOf(f.wasm))
+		w.r.opt.Log.Info("a watched policy was pushed", "policy", f.name, "digest", store.Digest(f.wasm))
 		return true
 	case ctx.Err() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, plugins.ErrClosed):
 		w.refused[f.name] = hash

@@ -83,7 +83,7 @@ func TestAFolderIsFollowed(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	f.write("p.wasm", configurable(2))
-	r.eventually("its next version", func() bool { return r.Snapshot().Policies[1].Digest == digestOf(configurable(2)) })
+	r.eventually("its next version", func() bool { return r.Snapshot().Policies[1].Digest == store.Digest(configurable(2)) })
 	f.write("README", []byte("no policy"))
 	f.write("p.json", []byte(`{"config": {"k": "v"}}`))
 	r.eventually("its settings", func() bool { return r.Snapshot().Policies[1].Config["k"] == "v" })
@@ -126,11 +126,11 @@ func TestABadFileIsRefusedOnce(t *testing.T) {
 	r.eventually("another refusal", func() bool { return strings.Contains(r.log.String(), "q.json") })
 	f.write("s.wasm", guesttest.Admitter(3))
 	r.eventually("one more", r.has("p:active q:active s:active "))
-	if n := strings.Count(r.log.String(), "was refused"); n != 2 || r.Snapshot().Policies[0].Digest != digestOf(guesttest.Admitter(1)) {
+	if n := strings.Count(r.log.String(), "was refused"); n != 2 || r.Snapshot().Policies[0].Digest != store.Digest(guesttest.Admitter(1)) {
 		t.Errorf("%d refusals:\n%s", n, r.log)
 	}
 	f.write("p.wasm", guesttest.Admitter(2))
-	r.eventually("a good one", func() bool { return r.Snapshot().Policies[0].Digest == digestOf(guesttest.Admitter(2)) })
+	r.eventually("a good one", func() bool { return r.Snapshot().Policies[0].Digest == store.Digest(guesttest.Admitter(2)) })
 }
 
 // What was done to a policy by others stays, over a restart too, until its file changes.
@@ -141,7 +141,7 @@ func TestAFolderDoesNotInsist(t *testing.T) {
 	f.write("p.wasm", guesttest.Admitter(1))
 	r.eventually("p", r.has("p:active "))
 	f.write("p.wasm", guesttest.Admitter(2))
-	r.eventually("its next version", func() bool { return r.Snapshot().Policies[0].Digest == digestOf(guesttest.Admitter(2)) })
+	r.eventually("its next version", func() bool { return r.Snapshot().Policies[0].Digest == store.Digest(guesttest.Admitter(2)) })
 	if _, err := r.Rollback(background, "p", ada); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAFolderDoesNotInsist(t *testing.T) {
 	r.watching(watched)
 	f.write("q.wasm", guesttest.Admitter(3))
 	r.eventually("another", r.has("p:active q:active "))
-	if got := r.Snapshot().Policies[0].Digest; got != digestOf(guesttest.Admitter(1)) {
+	if got := r.Snapshot().Policies[0].Digest; got != store.Digest(guesttest.Admitter(1)) {
 		t.Error("a restart undid a rollback")
 	}
 	r.stop()

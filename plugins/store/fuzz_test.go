@@ -7,10 +7,10 @@ import (
 )
 
 func FuzzDecodeManifest(f *testing.F) {
-	m := set(digestOf(module(0)))
+	m := set(Digest(module(0)))
 	m.Revision, m.Change = 7, Entry{Seq: 9, Revision: 7, Op: OpPush, At: noon}
-	m.Policies[0].Previous = &Version{Digest: digestOf(module(1)), Signature: "c2ln"}
-	m.Shadows = map[string]Version{"p": {Digest: digestOf(module(2))}}
+	m.Policies[0].Previous = &Version{Digest: Digest(module(1)), Signature: "c2ln"}
+	m.Shadows = map[string]Version{"p": {Digest: Digest(module(2))}}
 	good, err := encodeManifest(m)
 	if err != nil {
 		f.Fatal(err)
@@ -51,7 +51,7 @@ func FuzzDecodeManifest(f *testing.F) {
 
 func seal(body []byte) envelope {
 	compact, _ := json.Marshal(json.RawMessage(body))
-	return envelope{manifestFormat, digestOf(compact), compact}
+	return envelope{manifestFormat, Digest(compact), compact}
 }
 
 // text compares what times and empty maps show, not how they are held.

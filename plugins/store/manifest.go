@@ -72,7 +72,7 @@ func encodeManifest(m *Manifest) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode manifest: %w", err)
 	}
-	b, err := json.Marshal(envelope{manifestFormat, digestOf(body), body})
+	b, err := json.Marshal(envelope{manifestFormat, Digest(body), body})
 	if err != nil {
 		return nil, fmt.Errorf("encode manifest: %w", err)
 	}
@@ -88,7 +88,7 @@ func decodeManifest(b []byte) (*Manifest, error) {
 	if e.Format > manifestFormat {
 		return nil, fmt.Errorf("%w: it has format %d, and this program reads %d", ErrNewer, e.Format, manifestFormat)
 	}
-	if e.Format != manifestFormat || digestOf(e.Manifest) != e.SHA256 {
+	if e.Format != manifestFormat || Digest(e.Manifest) != e.SHA256 {
 		return nil, fmt.Errorf("%w: it does not have the sha256 that it states", ErrDamaged)
 	}
 	m := new(Manifest)
@@ -165,7 +165,8 @@ func named(sets []*Manifest, entries []Entry) map[string]bool {
 	return all
 }
 
-func digestOf(b []byte) string {
+// Digest is the name of a module: its sha256, in 64 hex digits.
+func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

@@ -25,7 +25,7 @@ const memoryEntries = 1000
 func (m *Memory) Put(wasm []byte) (digest string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	digest = digestOf(wasm)
+	digest = Digest(wasm)
 	m.modules[digest] = wasm
 	return digest, nil
 }

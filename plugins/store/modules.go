@@ -45,7 +45,7 @@ func (s *Store) Put(wasm []byte) (digest string, err error) {
 	if s.closed {
 		return "", ErrClosed
 	}
-	digest = digestOf(wasm)
+	digest = Digest(wasm)
 	switch _, err := s.read(digest); {
 	case err == nil:
 		return digest, nil
@@ -100,7 +100,7 @@ func (s *Store) read(digest string) ([]byte, error) {
 		s.forget(digest)
 		return nil, fmt.Errorf("%w: %s", ErrMissing, digest)
 	}
-	if err == nil && digestOf(wasm) != digest {
+	if err == nil && Digest(wasm) != digest {
 		err = fmt.Errorf("%w: it does not hold what its name says", ErrDamaged)
 	}
 	if err == nil {

@@ -199,7 +199,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	if _, err := s.Put(module(1)); err != nil {
 		t.Errorf("a module that nothing names does not make room: %v", err)
 	}
-	if _, err := s.Commit(set(digestOf(module(1))), Entry{Op: OpPush}); err != nil {
+	if _, err := s.Commit(set(Digest(module(1))), Entry{Op: OpPush}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Put(module(2)); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "bytes") {
@@ -213,7 +213,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, put := s.Put(module(0))
-	_, get := s.Get(digestOf(module(0)))
+	_, get := s.Get(Digest(module(0)))
 	_, commit := s.Commit(nil, Entry{Op: OpPush})
 	_, history := s.History(1, 0)
 	for _, err := range []error{put, get, commit, history} {
@@ -232,7 +232,7 @@ func TestACommitThatFailsChangesNothing(t *testing.T) {
 	if err := os.Rename(s.manifests, away); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(set(digestOf(module(0))), Entry{Op: OpDisable, Name: "p"}); err == nil {
+	if _, err := s.Commit(set(Digest(module(0))), Entry{Op: OpDisable, Name: "p"}); err == nil {
 		t.Fatal("a set was written to a folder that is gone")
 	}
 	if err := os.Rename(away, s.manifests); err != nil {

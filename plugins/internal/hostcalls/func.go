@@ -19,8 +19,6 @@ type Func struct {
 const (
 	i32 = meter.I32
 	i64 = meter.I64
-
-	wasiModule = "wasi_snapshot_preview1"
 )
 
 func types(t ...meter.ValueType) []meter.ValueType { return t }

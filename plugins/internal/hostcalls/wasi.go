@@ -2,6 +2,8 @@ package hostcalls
 
 import (
 	"encoding/binary"
+
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // errno are the WASI error codes that the host returns.
@@ -15,24 +17,24 @@ const (
 
 // wasi is WASI preview 1 as far as the runtimes of Go, TinyGo and Rust need it.
 var wasi = []Func{
-	{wasiModule, "args_get", types(i32, i32), types(i32), answer(errnoOK)},
-	{wasiModule, "args_sizes_get", types(i32, i32), types(i32), sizesGet},
-	{wasiModule, "environ_get", types(i32, i32), types(i32), answer(errnoOK)},
-	{wasiModule, "environ_sizes_get", types(i32, i32), types(i32), sizesGet},
-	{wasiModule, "clock_res_get", types(i32, i32), types(i32), clockResGet},
-	{wasiModule, "clock_time_get", types(i32, i64, i32), types(i32), clockTimeGet},
-	{wasiModule, "random_get", types(i32, i32), types(i32), randomGet},
-	{wasiModule, "sched_yield", nil, types(i32), answer(errnoOK)},
-	{wasiModule, "poll_oneoff", types(i32, i32, i32, i32), types(i32), pollOneoff},
-	{wasiModule, "proc_exit", types(i32), nil, procExit},
-	{wasiModule, "fd_write", types(i32, i32, i32, i32), types(i32), fdWrite},
-	{wasiModule, "fd_read", types(i32, i32, i32, i32), types(i32), fdRead},
-	{wasiModule, "fd_close", types(i32), types(i32), onStdio(errnoOK)},
-	{wasiModule, "fd_seek", types(i32, i64, i32, i32), types(i32), onStdio(errnoSpipe)},
-	{wasiModule, "fd_fdstat_get", types(i32, i32), types(i32), fdstatGet},
-	{wasiModule, "fd_fdstat_set_flags", types(i32, i32), types(i32), onStdio(errnoOK)},
-	{wasiModule, "fd_prestat_get", types(i32, i32), types(i32), answer(errnoBadF)},
-	{wasiModule, "fd_prestat_dir_name", types(i32, i32, i32), types(i32), answer(errnoBadF)},
+	{plugins.WASIModule, "args_get", types(i32, i32), types(i32), answer(errnoOK)},
+	{plugins.WASIModule, "args_sizes_get", types(i32, i32), types(i32), sizesGet},
+	{plugins.WASIModule, "environ_get", types(i32, i32), types(i32), answer(errnoOK)},
+	{plugins.WASIModule, "environ_sizes_get", types(i32, i32), types(i32), sizesGet},
+	{plugins.WASIModule, "clock_res_get", types(i32, i32), types(i32), clockResGet},
+	{plugins.WASIModule, "clock_time_get", types(i32, i64, i32), types(i32), clockTimeGet},
+	{plugins.WASIModule, "random_get", types(i32, i32), types(i32), randomGet},
+	{plugins.WASIModule, "sched_yield", nil, types(i32), answer(errnoOK)},
+	{plugins.WASIModule, "poll_oneoff", types(i32, i32, i32, i32), types(i32), pollOneoff},
+	{plugins.WASIModule, "proc_exit", types(i32), nil, procExit},
+	{plugins.WASIModule, "fd_write", types(i32, i32, i32, i32), types(i32), fdWrite},
+	{plugins.WASIModule, "fd_read", types(i32, i32, i32, i32), types(i32), fdRead},
+	{plugins.WASIModule, "fd_close", types(i32), types(i32), onStdio(errnoOK)},
+	{plugins.WASIModule, "fd_seek", types(i32, i64, i32, i32), types(i32), onStdio(errnoSpipe)},
+	{plugins.WASIModule, "fd_fdstat_get", types(i32, i32), types(i32), fdstatGet},
+	{plugins.WASIModule, "fd_fdstat_set_flags", types(i32, i32), types(i32), onStdio(errnoOK)},
+	{plugins.WASIModule, "fd_prestat_get", types(i32, i32), types(i32), answer(errnoBadF)},
+	{plugins.WASIModule, "fd_prestat_dir_name", types(i32, i32, i32), types(i32), answer(errnoBadF)},
 }
 
 // view is guest memory; one that is not all inside it is a counted bad call. Arithmetic is in 64 bits: a guest's length may

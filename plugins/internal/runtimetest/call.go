@@ -95,7 +95,7 @@ func compileReportsWhatItCannotLink(t *testing.T, with Maker) {
 	if err := rt.Validate(context.Background(), []byte("\x00asm\x01\x00\x00\x00\xff")); err == nil {
 		t.Error("a broken module is valid")
 	}
-	if _, ok := rt.Import("wasi_snapshot_preview1", "path_open"); ok {
+	if _, ok := rt.Import(plugins.WASIModule, "path_open"); ok {
 		t.Error("files are served")
 	}
 	if s, ok := rt.Import("sluice", "log"); !ok || s != "(i32, i32, i32) -> " {
