@@ -5,11 +5,13 @@ GO ?= go
 BIN := bin/sluice
 LISTEN ?= 127.0.0.1:8080
 ADMIN ?= 127.0.0.1:9090
+# wasmtime: with the second runtime for policies, which needs a C compiler.
+TAGS ?=
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run test setup build policies generate check fmt fuzz bench clean FORCE
+.PHONY: run test test-wasmtime toolchains setup build policies generate check fmt fuzz bench clean FORCE
 
 run: build setup ## serve SmolLM2-135M with the four shipped policies
 	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
@@ -17,16 +19,27 @@ run: build setup ## serve SmolLM2-135M with the four shipped policies
 build: $(BIN) ## bin/sluice
 
 $(BIN): FORCE
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/sluice
+	@$(GO) build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/sluice
 
 setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
 	@scripts/setup.sh $(SETUP_FLAGS)
 
-test: SETUP_FLAGS := --with-clients --with-rust
-test: build setup check ## everything that must hold at every commit
-	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
-	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./test/e2e
+toolchains: ## install what builds the SDKs beside Go: clang, Rust's WebAssembly target, the AssemblyScript compiler
+	@scripts/toolchains.sh
+
+test: SETUP_FLAGS := --with-clients
+test: export SLUICE_REQUIRE_MODEL := 1
+test: export SLUICE_REQUIRE_SDKS := 1
+test: build setup toolchains check ## everything that must hold at every commit
+	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
+	$(GO) test -timeout 20m ./test/e2e
 	$(GO) test -race -timeout 20m ./host/... ./plugins/... ./gpu/sim/...
+	$(MAKE) test-wasmtime
+
+test-wasmtime: ## policies on the second runtime: it must do what the first does
+	$(GO) vet -tags wasmtime ./plugins/... ./cmd/...
+	$(GO) test -tags wasmtime -timeout 20m ./plugins/...
+	$(GO) test -tags wasmtime -run 'TestScripts/(runtime|version)$$' ./cmd/sluice
 
 check: ## formatting, vet, and that nothing generated is stale
 	@test -z "$$(gofmt -l .)" || { echo "not formatted (run make fmt):"; gofmt -l .; exit 1; }

@@ -9,14 +9,13 @@ import (
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // rig is a host whose loop is the test's goroutine.
 type rig struct {
 	*plugins.Host
 	t     *testing.T
-	rt    *wazero.Runtime
+	rt    *Runtime
 	mu    sync.Mutex
 	heard []plugins.Event
 	now   int64
@@ -26,14 +25,11 @@ type rig struct {
 // newRig starts a host. At the test's end it is closed, and everything it made must be closed with it.
 func newRig(t *testing.T, opt plugins.Options) *rig {
 	t.Helper()
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	return newRigOn(t, rt, rt, opt)
 }
 
-func newRigOn(t *testing.T, rt *wazero.Runtime, used plugins.Runtime, opt plugins.Options) *rig {
+func newRigOn(t *testing.T, rt *Runtime, used plugins.Runtime, opt plugins.Options) *rig {
 	r := &rig{t: t, rt: rt, now: 1_000_000_000, alone: opt.Inline}
 	then := opt.OnEvent
 	opt.OnEvent = func(e plugins.Event) {

@@ -10,12 +10,11 @@ import (
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // spying calls a function before each instance is made, counted from 1; its error is that of the instance.
 type spying struct {
-	*wazero.Runtime
+	*Runtime
 	before func(n int64) error
 	n      atomic.Int64
 }
@@ -39,10 +38,7 @@ func (m spiedModule) Instantiate(ctx context.Context, env plugins.Env) (plugins.
 
 func spied(t *testing.T, opt plugins.Options, before func(n int64) error) *rig {
 	t.Helper()
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	return newRigOn(t, rt, &spying{Runtime: rt, before: before}, opt)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // Fault 3: a trap, and too many of them.
@@ -145,10 +144,7 @@ func TestARestingPolicyGivesWayToWhatIsPushedRolledBackOrRemoved(t *testing.T) {
 }
 
 func TestATrialIsPreparedBesideTheLoop(t *testing.T) {
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	g := &gated{Runtime: rt}
 	r := newRigOn(t, rt, g, plugins.Options{FaultLimit: 1})
 	r.push("p", guesttest.Breaker(1, armed, guesttest.Unreachable))

@@ -9,7 +9,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // Fault 10: whatever the policies do, the native defaults can be had at once.
@@ -70,10 +69,7 @@ func TestAHostCanStartInSafeMode(t *testing.T) {
 }
 
 func TestSafeModeWaitsForNoCompilationAndNoOtherChange(t *testing.T) {
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	g := &gated{Runtime: rt}
 	staged := make(chan struct{}, 8)
 	r := newRigOn(t, rt, g, plugins.Options{OnStaged: func() { staged <- struct{}{} }})

@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 var background = context.Background()
@@ -261,7 +260,7 @@ func TestAFaultWhileStateIsCarriedOverCostsTheStateAlone(t *testing.T) {
 
 // gated delays instances once it is closed.
 type gated struct {
-	*wazero.Runtime
+	*Runtime
 	gate sync.RWMutex
 }
 
@@ -282,10 +281,7 @@ func (m gatedModule) Instantiate(ctx context.Context, env plugins.Env) (plugins.
 }
 
 func TestWithoutASpareTheNativeDefaultDecidesAndNobodyIsQuarantined(t *testing.T) {
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	g := &gated{Runtime: rt}
 	r := newRigOn(t, rt, g, plugins.Options{})
 	r.push("p", guesttest.Breaker(1, armed, guesttest.Unreachable))
@@ -305,10 +301,7 @@ func TestWithoutASpareTheNativeDefaultDecidesAndNobodyIsQuarantined(t *testing.T
 }
 
 func TestOnePolicyAtATimeIsPrepared(t *testing.T) {
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := newRuntime(t)
 	g := &gated{Runtime: rt}
 	r := newRigOn(t, rt, g, plugins.Options{})
 	g.gate.Lock()

@@ -1,5 +1,7 @@
 package meter
 
+import "slices"
+
 // minEntryUnits is what a call costs at least: it bounds recursion.
 const minEntryUnits = 64
 
@@ -20,37 +22,51 @@ const (
 	pagesShift = 10
 )
 
-// point is a place in the original where code is put that charges.
+// point is a place in the original where code is put.
 type point struct {
 	at    int // offset in the file
 	kind  charge
 	units int64
+	nan   float // not noFloat: the code does not charge, but looks at the value that the operator before it made
 }
 
 // charge notes that the instruction at the offset is charged by its operand.
 func (f *body) charge(at int, kind charge) {
 	f.points = append(f.points, point{at: at, kind: kind})
-	f.bulk = true
+	f.hide(I32)
 	f.joins += 4 // of the charge, and of the loop that a compiler makes of the instruction
 }
 
-// appendLocals writes the declarations of locals, with the hidden one where it is needed.
-func (f *body) appendLocals(b, groups []byte) []byte {
-	if !f.bulk {
-		return append(b, groups...)
+// hide sees to it that there is a hidden local of the type, and hidden tells its index.
+func (f *body) hide(t ValueType) {
+	if !slices.Contains(f.hides, t) {
+		f.hides = append(f.hides, t)
 	}
-	r := &reader{buf: groups, end: len(groups)}
-	n := r.u32()
-	b = append(appendU32(b, n+1), groups[r.pos:]...)
-	return append(b, 1, byte(I32))
 }
 
-// appendCode writes the instructions from code to end, with the charges between them.
+func (f *body) hidden(t ValueType) uint32 { return uint32(f.locals + slices.Index(f.hides, t)) }
+
+// appendLocals writes the declarations of locals, with the hidden ones.
+func (f *body) appendLocals(b, groups []byte) []byte {
+	r := &reader{buf: groups, end: len(groups)}
+	n := r.u32()
+	b = append(appendU32(b, n+uint32(len(f.hides))), groups[r.pos:]...)
+	for _, t := range f.hides {
+		b = append(b, 1, byte(t))
+	}
+	return b
+}
+
+// appendCode writes the instructions from code to end, with what is put between them.
 func (f *body) appendCode(b, file []byte, code, end int) []byte {
 	for _, p := range f.points {
 		b = append(b, file[code:p.at]...)
 		code = p.at
-		b = f.appendCharge(b, p)
+		if p.nan != noFloat {
+			b = f.appendCanonical(b, p.nan)
+		} else {
+			b = f.appendCharge(b, p)
+		}
 	}
 	return append(b, file[code:end]...)
 }
@@ -63,9 +79,10 @@ func (f *body) appendCharge(b []byte, p point) []byte {
 		b = appendU32(append(b, opGlobalGet), fuel)
 		b = appendS64(append(b, opI64Const), p.units)
 	} else {
-		b = appendU32(append(b, opLocalTee), uint32(f.locals))
+		count := f.hidden(I32)
+		b = appendU32(append(b, opLocalTee), count)
 		b = appendU32(append(b, opGlobalGet), fuel)
-		b = appendU32(append(b, opLocalGet), uint32(f.locals))
+		b = appendU32(append(b, opLocalGet), count)
 		b = append(b, opI64ExtendI32U)
 	}
 	switch p.kind {

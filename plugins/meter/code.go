@@ -3,15 +3,15 @@ package meter
 // body is one function while it is decoded.
 type body struct {
 	d      *decoder
-	locals int // parameters included: the hidden one's index
+	locals int // parameters included: the first hidden one's index
 	frames []frame
-	points []point // where charges go, in order; the first is the function's entry
+	points []point // where code is put, in order; the first is the function's entry
 	loop   int     // the point of the innermost loop, 0 outside of loops
 	total  int64   // units of the instructions so far
 	joins  int     // blocks, and branches to them
 	loops  int
-	slow   int64 // us that the instructions take to compile which take long
-	bulk   bool  // whether the hidden local is needed
+	slow   int64       // us that the instructions take to compile which take long
+	hides  []ValueType // types of the hidden locals, which follow the others; each is there once
 }
 
 // frame is a block that is open.
@@ -92,6 +92,7 @@ const (
 	slowFunction = 10 // an empty one
 	slowCall     = 3
 	slowTrap     = 6 // an operator that can trap
+	slowNaN      = 2 // one that can make a NaN
 )
 
 // work bounds what a compiler spends on a function. The estimate is the worst shape's that was found for each part, in

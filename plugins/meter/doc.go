@@ -39,6 +39,13 @@
 // jumps backwards into one loop around the whole body, so that units overstate a Go guest's work: scoring 256 requests in a
 // plain loop spends some 70,000 units in 2 us, sorting them 5 to 9 million in 50 to 100 us. Budgets must allow for that.
 //
+// # Floats
+//
+// The bits of a NaN that an operator makes are the machine's choice, and a guest can look at them. Code after every operator
+// that can make one, and whose result is not hidden at once by the next, turns it into the canonical NaN (quiet, positive,
+// without a payload), in each lane of a vector. So a guest computes the same on every machine and in every runtime. This is
+// not charged.
+//
 // # Why the guest can not refuel
 //
 // The counter is a global appended after the original ones, exported under a name that the module may not export itself,

@@ -18,6 +18,7 @@ func (f *body) instruction(r *reader) {
 		if traps(op) {
 			f.slow += slowTrap
 		}
+		f.canonicalise(r, makesNaN[op])
 	case immLocal:
 		r.index(f.locals, "local")
 	case immGlobal:

@@ -39,5 +39,7 @@ func (f *body) vector(r *reader) {
 		r.bytes(16)
 	case op >= 0x15 && op <= 0x22: // extract_lane, replace_lane
 		r.byte()
+	default:
+		f.canonicalise(r, makesVectorNaN[op])
 	}
 }

@@ -5,58 +5,35 @@ package wasmtime_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/internal/guesttest"
-	"github.com/sluice-dev/sluice/plugins/meter"
-	"github.com/sluice-dev/sluice/plugins/wasmtime"
-	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
 )
 
-type quiet struct{}
+var (
+	names   = [2]string{"wazero", "wasmtime"} // of what both returns
+	windows = []int{1, abi.MaxRows}           // rows in a call
+)
 
-func (quiet) Log(int32, []byte, bool) {}
-func (quiet) Metric(uint32, int64)    {}
-func (quiet) BadCall()                {}
-
-func runtimes(b testing.TB) map[string]plugins.Runtime {
-	w, err := wazero.New(wazero.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	t, err := wasmtime.New(wasmtime.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { w.Close(); t.Close() })
-	return map[string]plugins.Runtime{"wazero": w, "wasmtime": t}
-}
-
-// BenchmarkCall is the crossing by itself: a guest that admits every row, without the policy host.
+// BenchmarkCall is a runtime's own cost: rows go in, a small guest admits them, verdicts come out. No policy host.
 func BenchmarkCall(b *testing.B) {
-	m, err := meter.Rewrite(guesttest.Admitter(1), meter.DefaultLimits())
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, rt := range runtimes(b) {
-		mod, err := rt.Compile(context.Background(), m.Code)
+	code := metered(b, guesttest.Admitter(1))
+	for k, rt := range both(b) {
+		m := compile(b, rt, code)
+		i, err := m.Instantiate(context.Background(), plugins.Env{Now: 1, Sink: &story{}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		i, err := mod.Instantiate(context.Background(), plugins.Env{Now: 1, Sink: quiet{}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		rows := make([]byte, abi.RowSize*abi.MaxRows)
-		for _, n := range []int{1, 256} {
-			b.Run(fmt.Sprintf("%s/%d rows", name, n), func(b *testing.B) {
+		for _, n := range windows {
+			c := plugins.Call{Entry: plugins.EntryAdmit, Arg: uint32(n), Fuel: 1e6}
+			c.In[0] = plugins.Segment{Ptr: guesttest.RowsPtr, Data: make([]byte, n*abi.RowSize)}
+			c.Out = plugins.Region{Ptr: guesttest.OutPtr, Len: uint32(n * abi.VerdictSize)}
+			b.Run(fmt.Sprintf("%s/rows=%d", names[k], n), func(b *testing.B) {
 				b.ReportAllocs()
-				c := plugins.Call{Entry: plugins.EntryAdmit, Arg: uint32(n), Fuel: 1e6}
-				c.In[0] = plugins.Segment{Ptr: guesttest.RowsPtr, Data: rows[:n*abi.RowSize]}
-				c.Out = plugins.Region{Ptr: guesttest.OutPtr, Len: uint32(n * abi.VerdictSize)}
 				for b.Loop() {
 					if err := i.Call(&c); err != nil {
 						b.Fatal(err)
@@ -65,12 +42,13 @@ func BenchmarkCall(b *testing.B) {
 			})
 		}
 		i.Close()
-		mod.Close()
+		m.Close()
 	}
 }
 
-func BenchmarkShipped(b *testing.B) {
-	for name, rt := range runtimes(b) {
+// BenchmarkDecision is what a step pays for two shipped policies, in Go, through the policy host.
+func BenchmarkDecision(b *testing.B) {
+	for k, rt := range both(b) {
 		host := plugins.New(rt, plugins.Options{Inline: true})
 		var chain []plugins.Policy
 		for _, m := range policies.Shipped() {
@@ -80,26 +58,41 @@ func BenchmarkShipped(b *testing.B) {
 			b.Fatal(err)
 		}
 		set, _, _ := host.Swap(1)
-		for _, n := range []int{1, 256} {
-			rows := make([]abi.Row, n)
-			for k := range rows {
-				rows[k] = abi.Row{ID: uint64(k + 1), PromptTokens: 10, MaxTokens: 10}
+		r := rand.New(rand.NewPCG(1, 2))
+		st := someState(r, 1)
+		for _, n := range windows {
+			rows := someRows(r, n)
+			verdicts, by, ranks := make([]abi.Verdict, n), make([]abi.PolicyID, n), make([]abi.Ranking, n)
+			for hook, ask := range map[string]func(){
+				"queue-age":      func() { set.Admit(st, rows, verdicts, by) },
+				"class-priority": func() { set.Prioritize(st, rows, ranks) },
+			} {
+				b.Run(fmt.Sprintf("%s/%s/rows=%d", names[k], hook, n), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						ask()
+					}
+				})
 			}
-			st := abi.State{Size: abi.StateSize, NowNS: 5e9}
-			out, by, ranks := make([]abi.Verdict, n), make([]abi.PolicyID, n), make([]abi.Ranking, n)
-			b.Run(fmt.Sprintf("%s/admit/%d rows", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					set.Admit(&st, rows, out, by)
-				}
-			})
-			b.Run(fmt.Sprintf("%s/prioritize/%d rows", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					set.Prioritize(&st, rows, ranks)
-				}
-			})
 		}
 		host.Close()
+	}
+}
+
+// BenchmarkInstantiate is what a spare costs.
+func BenchmarkInstantiate(b *testing.B) {
+	code := metered(b, policies.Shipped()[0].Wasm)
+	for k, rt := range both(b) {
+		m := compile(b, rt, code)
+		b.Run(names[k], func(b *testing.B) {
+			for b.Loop() {
+				i, err := m.Instantiate(context.Background(), plugins.Env{Now: 1, Sink: &story{}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				i.Close()
+			}
+		})
+		m.Close()
 	}
 }

@@ -28,10 +28,10 @@ func TestRandomProgramsAreTheSameInBoth(t *testing.T) {
 	}
 	t.Logf("-seed %d", first)
 	rts := both(t)
-	draw := rapid.Custom(program.Build)
+	draw := []*rapid.Generator[[]byte]{rapid.Custom(program.Build), rapid.Custom(program.BuildWithNaNs)}
 	seen := map[string]int{}
 	for n := range *programs {
-		wasm := draw.Example(first + n)
+		wasm := draw[n%2].Example(first + n)
 		code := metered(t, wasm)
 		share := rand.New(rand.NewPCG(uint64(first+n), 0)).Float64()
 		var stories [2]string
@@ -39,7 +39,7 @@ func TestRandomProgramsAreTheSameInBoth(t *testing.T) {
 			stories[k] = runProgram(compile(t, rt, code), share)
 		}
 		if stories[0] != stories[1] {
-			t.Fatalf("-seed %d: wazero:\n%s\nwasmtime:\n%s\n%x", first+n, stories[0], stories[1], wasm)
+			t.Fatalf("-seed %d -programs %d: wazero:\n%s\nwasmtime:\n%s\n%x", first, n+1, stories[0], stories[1], wasm)
 		}
 		seen[ending(stories[0])]++
 	}

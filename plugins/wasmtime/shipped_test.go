@@ -53,14 +53,19 @@ func serve(t *testing.T, rt plugins.Runtime) (steps []string) {
 		st := someState(r, step)
 		rows := someRows(r, 1+r.IntN(abi.MaxRows))
 		set, _, _ := host.Swap(st.NowNS)
-		steps = append(steps, decide(set, st, rows))
-	}
-	for _, p := range host.List() {
-		for _, h := range p.Calls {
-			steps = append(steps, fmt.Sprint(p.Name, h.Hook, h.Calls, h.LastFuel, h.MaxFuel, h.Fallbacks))
-		}
+		steps = append(steps, decide(set, st, rows)+burnt(host))
 	}
 	return append(steps, logged.String())
+}
+
+// burnt tells what each policy has spent.
+func burnt(host *plugins.Host) (text string) {
+	for _, p := range host.List() {
+		for _, h := range p.Calls {
+			text += fmt.Sprintln(p.Name, h.Hook, h.Calls, h.LastFuel, h.MaxFuel, h.Fallbacks)
+		}
+	}
+	return text
 }
 
 func decide(set abi.Decider, st *abi.State, rows []abi.Row) string {

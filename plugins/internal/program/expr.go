@@ -25,7 +25,7 @@ func (p *program) i32(n int) []byte {
 	if n == 0 {
 		return leaf()
 	}
-	return p.one(
+	return p.one(p.withNaNs([]func() []byte{
 		leaf,
 		func() []byte { return cat(p.i32(n-1), p.i32(n-1), 0x6a+p.pick(15)) }, // add to rotr, divisions among them
 		func() []byte { return cat(p.i32(n-1), p.i32(n-1), 0x46+p.pick(10)) }, // comparisons
@@ -47,7 +47,7 @@ func (p *program) i32(n int) []byte {
 				return cat(p.i32(n-1), opElse, p.i32(n-1))
 			}), opEnd)
 		},
-	)
+	}, func() []byte { return cat(p.f32(n-1), 0xbc) })...)
 }
 
 func (p *program) i64(n int) []byte {
@@ -61,7 +61,7 @@ func (p *program) i64(n int) []byte {
 	if n == 0 {
 		return leaf()
 	}
-	return p.one(
+	return p.one(p.withNaNs([]func() []byte{
 		leaf,
 		func() []byte { return cat(p.i64(n-1), p.i64(n-1), 0x7c+p.pick(15)) },
 		func() []byte { return cat(p.i32(n-1), 0xac+p.pick(2)) },
@@ -69,10 +69,10 @@ func (p *program) i64(n int) []byte {
 		func() []byte { return cat(p.f64(n-1), opPrefixMisc, 6+p.pick(2)) },
 		func() []byte { return cat(p.address(), 0x29, 3, 0) },
 		func() []byte { return cat(p.i64(n-1), opLocalTee, p.local(typeI64)) },
-	)
+	}, func() []byte { return cat(p.f64(n-1), 0xbd) }, func() []byte { return cat(p.f64(n-1), 0xbd) })...)
 }
 
-// f64 leaves its value to comparisons and saturating conversions only: a NaN's bits are not the same everywhere.
+// f64 leaves its value to comparisons and saturating conversions only, unless the program may look at its bits.
 func (p *program) f64(n int) []byte {
 	leaf := func() []byte {
 		return p.one(
@@ -85,12 +85,12 @@ func (p *program) f64(n int) []byte {
 	if n == 0 {
 		return leaf()
 	}
-	return p.one(
+	return p.one(p.withNaNs([]func() []byte{
 		leaf,
 		func() []byte { return cat(p.f64(n-1), p.f64(n-1), 0xa0+p.pick(4)) },
 		func() []byte { return cat(p.i64(n-1), 0xb9) },
 		func() []byte { return cat(p.f64(n-1), 0x9b+p.pick(5)) },
-	)
+	}, p.moreF64(n)...)...)
 }
 
 func (p *program) v128(n int) []byte {
@@ -100,11 +100,11 @@ func (p *program) v128(n int) []byte {
 			func() []byte { return cat(opLocalGet, p.local(typeV128)) },
 		)
 	}
-	return p.one(
+	return p.one(p.withNaNs([]func() []byte{
 		func() []byte { return cat(p.v128(n-1), p.v128(n-1), opPrefixVector, 0x6e) },    // i8x16.add
 		func() []byte { return cat(p.v128(n-1), p.v128(n-1), opPrefixVector, 0xb5, 1) }, // i32x4.mul
 		func() []byte { return cat(p.i32(n-1), opPrefixVector, 0x11) },                  // i32x4.splat
 		func() []byte { return cat(p.v128(n-1), p.v128(n-1), opPrefixVector, 0x0d, rep(16, byte(p.pick(32)))) },
 		func() []byte { return cat(p.address(), p.v128(n-1), opPrefixVector, 0x56, 2, 0, p.pick(4)) }, // load32_lane
-	)
+	}, p.moreV128(n)...)...)
 }

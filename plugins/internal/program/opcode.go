@@ -46,6 +46,7 @@ const (
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opMemoryGrow   = 0x40
+	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opRefNull      = 0xd0
 	opPrefixMisc   = 0xfc

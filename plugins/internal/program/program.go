@@ -42,6 +42,7 @@ type program struct {
 	typ    uint32
 	labels []bool // of the open blocks, innermost last: whether a branch takes nothing along
 	depth  int
+	nans   bool // it may look at the bits of floats
 }
 
 func (p *program) pick(n int) int { return rapid.IntRange(0, n-1).Draw(p.t, "") }
@@ -59,9 +60,14 @@ func (p *program) local(t valueType) []byte {
 	return u32(of[p.pick(len(of))])
 }
 
-// Build draws a program.
-func Build(t *rapid.T) []byte {
-	p := &program{t: t, funcs: []uint32{typePair}}
+// Build draws a program that does not look at the bits of floats, which WebAssembly does not define where a NaN comes up.
+func Build(t *rapid.T) []byte { return build(t, false) }
+
+// BuildWithNaNs draws a program that does, and whose constants invite NaNs: it is the same everywhere only once metered.
+func BuildWithNaNs(t *rapid.T) []byte { return build(t, true) }
+
+func build(t *rapid.T, nans bool) []byte {
+	p := &program{t: t, nans: nans, funcs: []uint32{typePair}}
 	for range p.pick(4) {
 		p.funcs = append(p.funcs, uint32(p.pick(funcTypes)))
 	}

@@ -17,7 +17,7 @@ func (p *program) statement() []byte {
 }
 
 func (p *program) simple() []byte {
-	return p.one(
+	return p.one(p.withNaNs([]func() []byte{
 		func() []byte { return cat(p.i32(3), 0x21, p.local(typeI32)) },
 		func() []byte { return cat(p.i64(3), 0x21, p.local(typeI64)) },
 		func() []byte { return cat(p.f64(3), 0x21, p.local(typeF64)) },
@@ -32,7 +32,11 @@ func (p *program) simple() []byte {
 		func() []byte { return cat(0x01) },
 		func() []byte { return cat(i32(int32(p.pick(5))), 0x25, 0, 0x21, p.local(typeFuncRef)) },
 		func() []byte { return cat(i32(int32(p.pick(4))), opLocalGet, p.local(typeFuncRef), 0x26, 0) },
-	)
+	},
+		func() []byte { return cat(p.address(), p.f64(3), 0x39, 3, 0) },
+		func() []byte { return cat(p.address(), p.f32(3), 0x38, 2, 0) },
+		func() []byte { return cat(p.address(), p.v128(3), opPrefixVector, 0x0b, 4, 0) },
+	)...)
 }
 
 func (p *program) conditional() []byte {
