@@ -7,8 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
 // A wrong method is told which ones there are.
@@ -197,4 +201,24 @@ func TestAnUploadThatBreaksOffChangesNothing(t *testing.T) {
 	if n := uint64(len(list.Policies)); n == 0 || list.Revision != before+n {
 		t.Errorf("revision %d after %d for %d policies", list.Revision, before, n)
 	}
+}
+
+// A push that a full or broken disk does not take is undone and says so; nothing of it is an internal error.
+func TestAPushThatTheDiskDoesNotTakeSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	a := startOn(t, "127.0.0.1:0", registry.Options{Dir: dir}, Options{})
+	for _, folder := range []string{"modules", "manifests"} {
+		path := filepath.Join(dir, folder)
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if p := a.problem(507, "PUT", "/v1/policies/p", module(t), nil); p.Code != CodeUndone || !strings.Contains(p.Detail, folder) {
+			t.Errorf("without %s: %+v", folder, p)
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var p Policy
+	a.json("PUT", "/v1/policies/p", module(t), &p)
 }

@@ -145,6 +145,8 @@ func (w *watch) push(ctx context.Context, f *policyFile) (changed bool) {
 		w.done(f.name)
 		w.r.opt.Log.Info("a watched policy was pushed", "policy", f.name, "digest", digestOf(f.wasm))
 		return true
+	case errors.Is(err, ErrUndone): // it is tried again: the disk may take it then
+		w.complain(f.name, "a watched policy cannot be recorded", err)
 	case ctx.Err() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, plugins.ErrClosed):
 		w.refused[f.name] = hash
 		w.done(f.name)
