@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestAPushThatCannotBeRecordedIsUndone(t *testing.T) {
 			"promote": func() (Result, error) { return r.Promote(background, "p", ada) },
 		} {
 			_, err := do()
-			if err == nil || errors.Is(err, ErrUnrecorded) || !strings.Contains(err.Error(), "undone") {
+			if !errors.Is(err, ErrUndone) || errors.Is(err, ErrUnrecorded) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if r.mark() != 1 || r.names() != "p:active " || r.Snapshot().Revision != rev {
@@ -48,6 +49,28 @@ func TestAPushThatCannotBeRecordedIsUndone(t *testing.T) {
 		t.Errorf("%d decides", r.mark())
 	}
 	r.entries()
+}
+
+// A disk that takes no modules either has nothing brought in, and a watched file is tried again until it has room.
+func TestAModuleThatCannotBeStoredIsNotPushed(t *testing.T) {
+	dir := t.TempDir()
+	r := begin(t, Options{Dir: dir})
+	f := r.watching(t.TempDir())
+	r.push("p", 1)
+	modules := filepath.Join(dir, "modules")
+	if err := os.Rename(modules, modules+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Push(background, Request{Name: "p", Wasm: guesttest.Admitter(2), By: ada})
+	if !errors.Is(err, ErrUndone) || r.mark() != 1 {
+		t.Errorf("%v, and %d decides", err, r.mark())
+	}
+	f.write("w.wasm", guesttest.Admitter(3))
+	r.eventually("a complaint", func() bool { return strings.Contains(r.log.String(), "a watched policy cannot be recorded") })
+	if err := os.Rename(modules+".away", modules); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the watched one", r.has("p:active w:active "))
 }
 
 // What makes the server safer stays, and is recorded with the next change that can be.
