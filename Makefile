@@ -11,7 +11,7 @@ TAGS ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run test test-wasmtime setup build policies generate check fmt fuzz bench clean FORCE
+.PHONY: run test test-wasmtime toolchains setup build policies generate check fmt fuzz bench clean FORCE
 
 run: build setup ## serve SmolLM2-135M with the four shipped policies
 	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
@@ -24,14 +24,20 @@ $(BIN): FORCE
 setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
 	@scripts/setup.sh $(SETUP_FLAGS)
 
-test: SETUP_FLAGS := --with-clients --with-rust
-test: build setup check test-wasmtime ## everything that must hold at every commit
-	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
-	SLUICE_REQUIRE_MODEL=1 $(GO) test -timeout 20m ./test/e2e
-	$(GO) test -race -timeout 20m ./host/... ./plugins/... ./gpu/sim/...
+toolchains: ## install what builds the SDKs beside Go: clang, Rust's WebAssembly target, the AssemblyScript compiler
+	@scripts/toolchains.sh
 
-test-wasmtime: ## policies on the second runtime: it must do what the first does
-	$(GO) vet -tags wasmtime ./plugins/... ./cmd/...
+test: SETUP_FLAGS := --with-clients
+test: export SLUICE_REQUIRE_MODEL := 1
+test: export SLUICE_REQUIRE_SDKS := 1
+test: build setup toolchains check ## everything that must hold at every commit
+	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /test/e2e)
+	$(GO) test -timeout 20m ./test/e2e
+	$(GO) test -race -timeout 20m ./host/... ./plugins/... ./gpu/sim/...
+	$(MAKE) test-wasmtime
+
+test-wasmtime: ## the policy host on the second runtime, and both beside each other
+	$(GO) vet -tags wasmtime ./plugins/... ./cmd/sluice
 	$(GO) test -tags wasmtime -timeout 20m ./plugins/...
 	$(GO) test -tags wasmtime -run 'TestScripts/(runtime|version)$$' ./cmd/sluice
 

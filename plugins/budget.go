@@ -26,10 +26,10 @@ var DefaultBudget = Budget{
 }
 
 // LeanBudget is the default for a module that imports nothing of WASI: one in C, Rust or AssemblyScript. Measured: a row of
-// the shipped policies takes up to 340 units in C. An endless loop is stopped after some 15 us with one row and 40 us with
+// the shipped policies takes up to 340 units in C. An endless loop is stopped after some 20 us with one row and 80 us with
 // 256, and endless recursion, which costs the growth of its stack, within a millisecond.
 var LeanBudget = Budget{
-	Load: 10_000_000, Scalar: 200_000, BatchBase: 200_000, BatchRow: 2_000, State: 1_000_000, Pages: 64,
+	Load: 10_000_000, Scalar: 300_000, BatchBase: 300_000, BatchRow: 4_000, State: 1_000_000, Pages: 64,
 }
 
 // wasiModule is what a language's own runtime imports its system calls from.

@@ -19,7 +19,7 @@ type guest struct {
 	call  Call
 	size  [4]byte // State.Size as this guest sees it
 	known uint32  // bytes of State that are copied: what the guest knows, up to the last field that it reads
-	line  guestLog
+	last  lastLine
 	mark  uint64 // bytes of memory at which it is replaced
 	quiet bool   // its lines are kept for errors but not passed on
 }
@@ -28,7 +28,9 @@ type guest struct {
 // guest logs meanwhile is passed on only if it is the first: all instances of a version say the same.
 func newGuest(ctx context.Context, v *version, first bool) (g *guest, stage Stage, err error) {
 	g = &guest{v: v, quiet: !first}
-	g.line.refill(firstClock)
+	if first {
+		v.logs.refill(firstClock)
+	}
 	inst, err := v.module.Instantiate(ctx, Env{Now: firstClock, Seed: v.seed, Sink: g})
 	if err != nil {
 		return nil, StageStart, g.explained(err)
@@ -89,7 +91,7 @@ func (g *guest) configure() error {
 		return err
 	}
 	if c.Ret != 0 {
-		if said := g.line.text(); said != "" {
+		if said := g.last.String(); said != "" {
 			return fmt.Errorf("it refused %s: %s", cfg, said)
 		}
 		return fmt.Errorf("it refused %s with code %d and logged no reason", cfg, c.Ret)
@@ -109,7 +111,7 @@ func (g *guest) prepare(e Entry, n int, now int64, seed uint64) *Call {
 // hook asks one of the hooks that see the state. data is the rows or events, n their number, out the size of the answer.
 func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) error {
 	c := g.prepare(e, n, st.NowNS, st.RngSeed+uint64(e)*0x9e3779b97f4a7c15)
-	g.line.refill(c.Now)
+	g.v.logs.refill(c.Now)
 	c.Out = Region{g.lay.out.Ptr, out}
 	c.In[0] = Segment{Ptr: g.lay.state.Ptr, Data: abi.Bytes(st)[:g.known]}
 	c.In[1] = Segment{Ptr: g.lay.state.Ptr, Data: g.size[:]}
@@ -129,6 +131,7 @@ func (g *guest) hook(e Entry, st *abi.State, data []byte, n int, out uint32) err
 
 // run makes the call.
 func (g *guest) run(c *Call) error {
+	g.last.panics = false
 	if err := g.inst.Call(c); err != nil {
 		return g.explained(err)
 	}
@@ -138,8 +141,8 @@ func (g *guest) run(c *Call) error {
 // explained adds to a trap what the guest said of it in its log: one without a standard error has no other place.
 func (g *guest) explained(err error) error {
 	var trap *Trap
-	if g.line.panics && errors.As(err, &trap) && trap.Said == "" {
-		trap.Said = g.line.text()
+	if g.last.panics && errors.As(err, &trap) && trap.Said == "" {
+		trap.Said = g.last.String()
 	}
 	return err
 }

@@ -44,10 +44,10 @@ func TestAReportSaysWhatACandidateIsAndWhatItsTestsCost(t *testing.T) {
 		t.Fatalf("%d tests, want three hooks on three states: %+v", len(got.Tests), got.Tests)
 	}
 	for i, want := range []plugins.Tested{
-		{Hook: "admit", State: "an idle server", Rows: 1, Outcome: "decided", Budget: 202_000},
-		{Hook: "batch_cap", State: "an idle server", Outcome: "abstained", Budget: 200_000},
-		{Hook: "events", State: "an idle server", Rows: 1, Outcome: "abstained", Budget: 202_000},
-		{Hook: "admit", State: "a busy server", Rows: 32, Outcome: "decided", Budget: 264_000},
+		{Hook: "admit", State: "an idle server", Rows: 1, Outcome: "decided", Budget: 304_000},
+		{Hook: "batch_cap", State: "an idle server", Outcome: "abstained", Budget: 300_000},
+		{Hook: "events", State: "an idle server", Rows: 1, Outcome: "abstained", Budget: 304_000},
+		{Hook: "admit", State: "a busy server", Rows: 32, Outcome: "decided", Budget: 428_000},
 	} {
 		fuel := got.Tests[i].Fuel
 		got.Tests[i].Fuel = 0

@@ -52,6 +52,32 @@ func TestALogFloodIsLimitedTruncatedAndCounted(t *testing.T) {
 	}
 }
 
+// What brings a new instance, a fault or growth, brings no new burst.
+func TestANewInstanceMayLogNoMoreThanTheOneBeforeIt(t *testing.T) {
+	flood := guesttest.Seq(guesttest.I32(20), guesttest.Set(1), guesttest.Loop(
+		guesttest.I32(1), guesttest.I32(guesttest.Free), guesttest.I32(4), guesttest.Call(0),
+		guesttest.Get(1), guesttest.I32(1), guesttest.Sub32, guesttest.Set(1), guesttest.Get(1), guesttest.BrIf(0)))
+	for name, end := range map[string]guesttest.Code{
+		"a fault": guesttest.Unreachable,
+		"growth":  guesttest.Seq(guesttest.I32(13), guesttest.Grow, guesttest.Drop),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, plugins.Options{Inline: true, FaultLimit: 100, Budget: plugins.Budget{Pages: 16}})
+			r.push("p", guesttest.Module{
+				Imports: []guesttest.Func{{Export: "sluice.log", Params: "iii"}},
+				Funcs:   []guesttest.Func{guesttest.Hook(abi.ExportAdmit, guesttest.When(armed, flood, end), guesttest.I32(1))},
+			}.Bytes())
+			for range 10 {
+				r.admit(armed, 1)
+			}
+			r.step()
+			if p := r.info("p"); p.LogLines != 16 || p.LogLost != 184 || p.Recycled+p.Replaced != 10 {
+				t.Errorf("%d lines passed on, %d dropped, over %d instances; want one burst of 16", p.LogLines, p.LogLost, p.Recycled+p.Replaced)
+			}
+		})
+	}
+}
+
 func TestAFloodLongerThanTheFuelIsAFault(t *testing.T) {
 	r := newRig(t, plugins.Options{Inline: true})
 	r.push("p", talker(1<<30, guesttest.Free, 100))

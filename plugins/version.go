@@ -34,6 +34,7 @@ type version struct {
 	anew   bool    // cur took over from an instance that failed, and did not get its state
 	shadow *shadow // that the version is; nil when it decides
 	trial  trial
+	logs   logCredit
 
 	spare       atomic.Pointer[guest]
 	quarantined atomic.Bool

@@ -10,14 +10,16 @@ type charge byte
 
 const (
 	chargeFixed    charge = iota // point.units
-	chargeBytes                  // the i32 on top of the stack / 64
+	chargeBytes                  // the i32 on top of the stack / 8
 	chargePages                  // the i32 on top of the stack * 1024: a page has 64 KiB
 	chargeElements               // the i32 on top of the stack
 )
 
+// Filling memory costs what storing it word by word would, or one call could write hundreds of times as much as a loop.
+// A page that is asked for costs less than its bytes: the guest pays again when it writes to it.
 const (
-	bytesShift = 6
-	pagesShift = 16 - bytesShift
+	bytesShift = 3
+	pagesShift = 10
 )
 
 // point is a place in the original where code is put.

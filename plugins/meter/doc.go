@@ -22,7 +22,7 @@
 //
 //	function entry            units of all its instructions + its parameters, results and locals, at least 64
 //	loop header, every pass   units of the loop's instructions, without those of loops inside it
-//	memory.fill, copy, init   length in bytes / 64, rounded down
+//	memory.fill, copy, init   length in bytes / 8, rounded down
 //	memory.grow               1024 for each page asked for, granted or not
 //	table.fill, copy, init    1 for each element
 //	table.grow                1 for each element asked for, granted or not

@@ -18,7 +18,7 @@ import (
 func run(t testing.TB, needs string, target ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(needs); err != nil {
-		t.Skipf("no %s here", needs)
+		conformance.Missing(t, needs+" is not installed")
 	}
 	dir := t.TempDir()
 	for _, from := range []string{"c", "vectors"} {

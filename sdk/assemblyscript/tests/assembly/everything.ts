@@ -2,7 +2,7 @@
 // changes an answer: as sdk/go/testdata/everything, it also answers what that one does.
 
 import {
-  Admitter, BatchCapper, BatchPlan, Config, Configurer, Drafts, Events, EventSink, HOUR, metric, Phase, Prioritizer, RankFlag, Rankings,
+  Admitter, BatchCapper, BatchPlan, Config, Configurer, Drafts, Events, EventSink, HOUR, MAX_DRAFT, metric, Phase, Prioritizer, RankFlag, Rankings,
   Reader, Reason, register, Rows, SECOND, SpecPlan, Speculator, State, StateSaver, Verdicts, Writer,
 } from "../../assembly";
 export {
@@ -49,7 +49,7 @@ class Everything implements Admitter, BatchCapper, Configurer, EventSink, Priori
   }
 
   speculate(st: State, rows: Rows, out: SpecPlan, k: Drafts): bool {
-    out.k = st.kMax;
+    out.k = min<u32>(st.kMax, <u32>MAX_DRAFT);
     for (let i = 0; i < rows.length; i++) {
       if (rows[i].speculationAllowed == 0) k[i] = 0;
     }

@@ -49,7 +49,7 @@ func (e *everything) BatchCap(st *sluice.State, out *sluice.BatchPlan) bool {
 }
 
 func (e *everything) Speculate(st *sluice.State, rows []sluice.Row, out *sluice.SpecPlan, k []int32) bool {
-	out.K = st.KMax
+	out.K = min(st.KMax, sluice.MaxDraft)
 	for i := range rows {
 		if rows[i].SpeculationAllowed == 0 {
 			k[i] = 0
