@@ -66,6 +66,14 @@ func TestWhoeverFailsTooOftenInAnyHookIsQuarantined(t *testing.T) {
 func resident(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()
+	return statm(t)
+}
+
+func statm(t *testing.T) int64 {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector has memory of its own")
+	}
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		t.Skip("no /proc")
@@ -115,4 +123,30 @@ func TestTheMemoryOfPoliciesThatTakeAllIsBoundedAndComesBack(t *testing.T) {
 	if h := r.hook("p3", "admit"); h.Fallbacks["trap"] != rounds {
 		t.Errorf("counted %+v, want %d traps", h, rounds)
 	}
+}
+
+// Faults 2 and 11: a guest that recurses while it loads has fuel for a stack of a hundred megabytes and more. It does not stay,
+// whether the guest is refused or taken.
+func TestTheStackOfAGuestThatRecursesWhileItLoadsComesBack(t *testing.T) {
+	deep := func(end guesttest.Code) []byte {
+		return guesttest.Module{Funcs: []guesttest.Func{
+			{Params: "i", Results: "i", Code: guesttest.Seq(guesttest.Get(0), guesttest.If(
+				guesttest.Get(0), guesttest.I32(1), guesttest.Sub32, guesttest.Call(0), guesttest.Return), end)},
+			guesttest.Hook(abi.ExportConfigure, guesttest.I32(600_000), guesttest.Call(0)), guesttest.Admit(1),
+		}}.Bytes()
+	}
+	r := newRig(t, plugins.Options{})
+	r.push("p", guesttest.Admitter(1))
+	before := resident(t)
+	stays := func(what string) {
+		// Without resident's own collection: the host must have done it.
+		if got := statm(t) - before; got > 64<<20 {
+			t.Errorf("%s: %d MiB stay", what, got>>20)
+		}
+	}
+	err := r.during(func() error { return r.Push(background, "p", deep(guesttest.Unreachable), nil) })
+	wants(t, err, plugins.StageConfigure, "unreachable")
+	stays("refused")
+	r.push("p", deep(guesttest.I32(0)))
+	stays("taken")
 }

@@ -30,6 +30,7 @@ func (h *Host) Prepare(ctx context.Context, name string, wasm []byte, config map
 		return nil, fmt.Errorf("prepare policy %s: %w", name, err)
 	}
 	defer release(h.preparing)
+	defer giveBack(heapHeld())
 	v, err := newVersion(Policy{name, wasm, config}, h.opt.Budgets[name].or(h.opt.Budget), h.opt.FaultLimit)
 	if err != nil {
 		return nil, fmt.Errorf("prepare policy %s: %w", name, err)

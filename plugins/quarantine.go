@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"math"
+	"runtime/debug"
 )
 
 // recoverCalls is how many calls a version on trial must answer without a fault, over a whole fault window.
@@ -35,7 +36,10 @@ func (h *Host) quarantine(v *version, now int64, err error) {
 		leave(v)
 		return
 	}
-	h.tasks.Go(func() { leave(v) })
+	h.tasks.Go(func() {
+		leave(v)
+		debug.FreeOSMemory() // see giveBack
+	})
 }
 
 // rest sets when a version is tried again.

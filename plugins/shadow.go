@@ -2,7 +2,6 @@ package plugins
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -96,7 +95,7 @@ func (h *Host) Promote(ctx context.Context, name string) error {
 	}
 	v := s.shadow.v
 	if why := s.shadow.dropped.Load(); why != nil {
-		return fmt.Errorf("promote policy %s: it was dropped: %w", name, errors.New(*why))
+		return fmt.Errorf("promote policy: %w: %q: it was dropped: %s", ErrNoShadow, name, *why)
 	}
 	s.shadow = nil
 	h.register(v)

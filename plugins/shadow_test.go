@@ -185,7 +185,7 @@ func TestAShadowThatFailsIsDroppedAndTouchesNothing(t *testing.T) {
 				if h.Calls != calls+1 || h.Fallbacks["trap"]+h.Fallbacks["out_of_fuel"]+h.Fallbacks["bad_return"] != 0 || r.info("p").State != plugins.StateActive {
 					t.Errorf("the active version counts %+v", h)
 				}
-				if err := r.promote("p"); err == nil || !strings.Contains(err.Error(), "dropped") {
+				if err := r.promote("p"); !errors.Is(err, plugins.ErrNoShadow) || !strings.Contains(err.Error(), "dropped: policy p@") {
 					t.Errorf("promoted: %v", err)
 				}
 				r.eventually("an event and its memory", func() bool {

@@ -12,6 +12,7 @@ import "embed"
 //go:embed go/*.go go/sluicetest/*.go go/template
 //go:embed c/*.h c/template
 //go:embed rust/Cargo.toml rust/rustfmt.toml rust/README.md rust/src rust/template
-//go:embed assemblyscript/assembly assemblyscript/testing assemblyscript/asconfig.json assemblyscript/package.json
+//go:embed assemblyscript/assembly assemblyscript/testing
+//go:embed assemblyscript/index.ts assemblyscript/asconfig.json assemblyscript/package.json
 //go:embed assemblyscript/template
 var Files embed.FS

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("REPO", dir+"/../..")
+			if home, err := os.UserHomeDir(); err == nil { // where Rust's toolchain is, as seen from another home
+				e.Setenv("RUSTUP_HOME", cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(home, ".rustup")))
+				e.Setenv("CARGO_HOME", cmp.Or(os.Getenv("CARGO_HOME"), filepath.Join(home, ".cargo")))
+			}
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 			e.Setenv("GOPROXY", "off") // a new policy builds without any network
@@ -42,20 +47,30 @@ func TestScripts(t *testing.T) {
 			e.Values[servedKey] = map[string]*served{}
 			return nil
 		},
-		Condition: func(name string) (bool, error) {
-			switch name {
-			case "asc":
-				_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
-				return err == nil, nil
-			case config.RuntimeWasmtime:
-				return hasWasmtime, nil
-			}
-			return false, fmt.Errorf("there is no condition %q", name)
-		},
+		Condition: installed,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": startServer, "stop": stopServer, "keep": keep, "until": until, "damage": damage,
 		},
 	})
+}
+
+// installed says whether a part is here that is not a program of its own.
+func installed(part string) (bool, error) {
+	switch part {
+	case "asc":
+		_, err := os.Stat("../../sdk/assemblyscript/node_modules/.bin/asc")
+		return err == nil, nil
+	case "wasm32":
+		root, err := exec.Command("rustc", "--print", "sysroot").Output()
+		if err != nil {
+			return false, nil
+		}
+		_, err = os.Stat(filepath.Join(strings.TrimSpace(string(root)), "lib", "rustlib", "wasm32-unknown-unknown"))
+		return err == nil, nil
+	case config.RuntimeWasmtime:
+		return hasWasmtime, nil
+	}
+	return false, fmt.Errorf("there is no condition %q", part)
 }
 
 // exits CODE COMMAND...: the command ends with that code.

@@ -30,6 +30,68 @@ func TestADamagedModuleIsNeverServed(t *testing.T) {
 	}
 }
 
+// endless puts a device that can be read for ever in a file's place.
+func endless(t *testing.T, path string) {
+	t.Helper()
+	if err := errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)); err != nil {
+		t.Skip(err)
+	}
+}
+
+// Whatever has taken a module's place is not read beyond what a module may have.
+func TestWhatIsNoModuleIsNotRead(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"an endless device": endless,
+		"a folder": func(t *testing.T, path string) {
+			if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"too large": func(t *testing.T, path string) {
+			if err := os.Truncate(path, 1<<40); err != nil { // a hole
+				t.Skip(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), Options{})
+			e := push(t, s, 0)
+			spoil(t, s.modulePath(e.Digest))
+			if _, err := s.Get(e.Digest); !errors.Is(err, ErrDamaged) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := s.Put(module(0)); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(e.Digest); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A folder of sets that is gone is not the same as one that never was.
+func TestALostFolderOfSetsIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	push(t, s, 0)
+	s.Close()
+	if err := os.RemoveAll(s.manifests); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, Options{})
+	if w := strings.Join(s.Warnings(), "\n"); !s.FellBack() || !strings.Contains(w, "revision 1") {
+		t.Errorf("warnings %q", w)
+	}
+	if e := push(t, s, 1); e.Revision != 2 {
+		t.Errorf("%+v", e)
+	}
+	s.Close()
+	if s = open(t, dir, Options{}); len(s.Warnings()) > 0 || inForce(t, s, 1) != 1 {
+		t.Errorf("then %q", s.Warnings())
+	}
+}
+
 func TestPutRepairsADamagedModule(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	e := push(t, s, 0)
@@ -54,7 +116,12 @@ func TestADamagedSetGivesWayToTheOneBefore(t *testing.T) {
 		"another": func(t *testing.T, path string) {
 			_ = os.WriteFile(path, []byte(`{"format":1,"sha256":"","manifest":{}}`), 0o600)
 		},
-		"no JSON": func(t *testing.T, path string) { _ = os.WriteFile(path, []byte("revision 2"), 0o600) },
+		"a folder": func(t *testing.T, path string) {
+			_ = os.Remove(path)
+			_ = os.Mkdir(path, 0o700)
+		},
+		"an endless device": func(t *testing.T, path string) { endless(t, path) },
+		"no JSON":           func(t *testing.T, path string) { _ = os.WriteFile(path, []byte("revision 2"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

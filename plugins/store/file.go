@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // tmpPrefix begins the name of a file that is being written. Nothing else has such a name.
@@ -50,6 +51,25 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// readFile reads a file that the store wrote, of at most limit bytes. What is no file, is larger, or lies on a broken part of
+// the disk is ErrDamaged.
+func readFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: it is no file", ErrDamaged)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrDamaged, limit)
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, syscall.EIO) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return b, err
 }
 
 // setAside renames a damaged file, so that it is never used again and can be looked at.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,23 +63,24 @@ func (s *Store) openManifests() error {
 	return nil
 }
 
+// missedSet warns when the history knows of sets and there is none, not even a damaged one.
+func (s *Store) missedSet() error {
+	if _, ok := s.current(); !ok && !s.fellBack && s.revision > 0 {
+		s.fellBack = true
+		s.warn("the history ends with revision %d, and %s holds no set of policies", s.revision, s.manifests)
+	}
+	return nil
+}
+
 func (s *Store) setManifestAside(path string, why error) error {
 	s.warn("%s: %v: it was renamed to %s", path, why, filepath.Base(path)+damagedSuffix)
 	return setAside(path)
 }
 
 func readManifest(path string, revision uint64) (*Manifest, error) {
-	f, err := os.Open(path)
+	b, err := readFile(path, maxManifest)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > maxManifest {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrDamaged, maxManifest)
 	}
 	m, err := decodeManifest(b)
 	if err == nil && m.Revision != revision {

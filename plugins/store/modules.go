@@ -95,23 +95,25 @@ func (s *Store) read(digest string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %q is not 64 hex digits", ErrMissing, digest)
 	}
 	path := s.modulePath(digest)
-	wasm, err := os.ReadFile(path)
+	wasm, err := readFile(path, s.opt.MaxModuleBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.forget(digest)
 		return nil, fmt.Errorf("%w: %s", ErrMissing, digest)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read module: %w", err)
+	if err == nil && digestOf(wasm) != digest {
+		err = fmt.Errorf("%w: it does not hold what its name says", ErrDamaged)
 	}
-	if digestOf(wasm) == digest {
+	if err == nil {
 		return wasm, nil
+	}
+	if !errors.Is(err, ErrDamaged) {
+		return nil, fmt.Errorf("read module: %w", err)
 	}
 	if err := setAside(path); err != nil {
 		return nil, fmt.Errorf("%s is %w: %w", path, ErrDamaged, err)
 	}
 	s.forget(digest)
-	return nil, fmt.Errorf("%s is %w: it does not hold what its name says, and was renamed to %s: push the module again",
-		path, ErrDamaged, filepath.Base(path)+damagedSuffix)
+	return nil, fmt.Errorf("%s is %w, and was renamed to %s: push the module again", path, err, filepath.Base(path)+damagedSuffix)
 }
 
 func (s *Store) forget(digest string) {

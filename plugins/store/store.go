@@ -51,7 +51,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("policy store %s is %w: stop that process, or name another folder", dir, ErrLocked)
 	}
-	for _, open := range []func() error{s.openModules, s.openManifests, s.openHistory, s.catchUp} {
+	for _, open := range []func() error{s.openModules, s.openManifests, s.openHistory, s.missedSet, s.catchUp} {
 		if err := open(); err != nil {
 			return nil, errors.Join(fmt.Errorf("open policy store %s: %w", dir, err), s.release())
 		}

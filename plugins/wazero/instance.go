@@ -41,6 +41,9 @@ func (i *instance) Call(c *plugins.Call) error {
 	i.fuel.Set(uint64(c.Fuel))
 	err := fn.CallWithStack(i.ctx, i.stack[:])
 	c.Used = c.Fuel - int64(i.fuel.Get())
+	if c.Entry == plugins.EntryConfigure {
+		i.fn[c.Entry] = i.mod.ExportedFunction(c.Entry.String()) // the old one keeps the stack that it needed
+	}
 	if err != nil {
 		return i.trap(c.Entry.String(), err)
 	}

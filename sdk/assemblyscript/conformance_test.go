@@ -1,19 +1,27 @@
+// Package assemblyscript_test builds the AssemblyScript SDK's examples, checks them against the policies in Go, and runs the SDK's
+// own tests.
 package assemblyscript_test
 
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins"
+	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 	"github.com/sluice-dev/sluice/policies"
 	"github.com/sluice-dev/sluice/policies/wasmtest"
 	"github.com/sluice-dev/sluice/sdk/conformance"
+	sluice "github.com/sluice-dev/sluice/sdk/go"
 )
 
 // installed is how a test says that it needs the compiler.
@@ -24,8 +32,19 @@ func installed(t *testing.T) {
 	}
 }
 
-// build compiles a source as a user would.
+// built keeps modules by their sources: each is compiled once.
+var built = map[string][]byte{}
+
 func build(t *testing.T, source string) []byte {
+	t.Helper()
+	if built[source] == nil {
+		built[source] = compile(t, source)
+	}
+	return built[source]
+}
+
+// compile compiles a source as a user would.
+func compile(t *testing.T, source string) []byte {
 	t.Helper()
 	installed(t)
 	out := filepath.Join(t.TempDir(), "policy.wasm")
@@ -43,18 +62,57 @@ func build(t *testing.T, source string) []byte {
 func TestExamplesAreTheShippedPolicies(t *testing.T) {
 	for _, m := range policies.Shipped() {
 		t.Run(m.Name, func(t *testing.T) {
-			conformance.Compare(t, m.Name, m.Wasm, build(t, "examples/"+m.Name+".ts"))
+			wasm := build(t, "examples/"+m.Name+".ts")
+			conformance.Compare(t, m.Name, m.Wasm, wasm)
+			casestest.Shipped(t, m.Name, wasm)
+			testDescriptor(t, wasm, m.Wasm)
 		})
 	}
 }
 
-// A policy with every hook answers what the same one in Go does, to the byte.
-func TestEveryHookIsTheGoSDKs(t *testing.T) {
-	settings := conformance.Settings{
-		Taken:   []map[string]string{{}, {"limit": "20s"}},
-		Refused: []map[string]string{{"limit": "soon"}, {"limits": "2s"}, {"why": "x"}, {"why": "x", "é\n\"\\": "\u2028"}},
+// A module declares what the one in Go declares, except that it takes no more of a row than it reads, and it imports nothing
+// but what it uses.
+func testDescriptor(t *testing.T, wasm, goes []byte) {
+	t.Helper()
+	m := wasmtest.Compile(t, wasm)
+	d, want := m.Start(t).Descriptor, wasmtest.Compile(t, goes).Start(t).Descriptor
+	if d.Hooks != want.Hooks || d.Reads != want.Reads || d.Minor != want.Minor {
+		t.Errorf("descriptor %+v, and in Go %+v", d, want)
 	}
-	conformance.CompareWith(t, "everything", settings, wasmtest.Build(t, "./sdk/go/testdata/everything"), build(t, "tests/assembly/everything.ts"))
+	if stride := abi.RowBytes(abi.Group(d.Reads)); d.RowStride != stride {
+		t.Errorf("row_stride is %d, and what it reads ends at %d", d.RowStride, stride)
+	}
+	if names := m.Imports(); !slices.Equal(names, []string{"sluice.log"}) {
+		t.Errorf("it imports %q", names)
+	}
+}
+
+// A policy with every hook answers what the same one in Go does, to the byte, whatever it is shown.
+func TestEveryHookIsTheGoSDKs(t *testing.T) {
+	want := wasmtest.Compile(t, wasmtest.Build(t, "./sdk/go/testdata/everything")).Start(t)
+	got := wasmtest.Compile(t, build(t, "tests/assembly/everything.ts")).Start(t)
+	rng := rand.NewChaCha8([32]byte{1})
+	for range 500 {
+		st, rows, events := make([]sluice.State, 1), make([]sluice.Row, rng.Uint64()%(sluice.MaxRows+1)), make([]sluice.Event, rng.Uint64()%20)
+		for _, b := range [][]byte{abi.SliceBytes(st), abi.SliceBytes(rows), abi.SliceBytes(events)} {
+			rng.Read(b) //nolint:errcheck // it never fails
+		}
+		for i := range rows { // or none would be in any phase
+			rows[i].Phase %= 4
+		}
+		if a, b := answers(want, &st[0], rows, events), answers(got, &st[0], rows, events); a != b {
+			t.Fatalf("on %d rows and %d events\nwant %s\ngot  %s", len(rows), len(events), a, b)
+		}
+	}
+}
+
+// answers is all that a policy says to a state.
+func answers(g *wasmtest.Guest, st *sluice.State, rows []sluice.Row, events []sluice.Event) string {
+	g.Events(st, events...)
+	ranks, ranked := g.Prioritize(st, rows...)
+	batch, capped := g.BatchCap(st)
+	spec, k, drafts := g.Speculate(st, rows...)
+	return fmt.Sprint(g.Admit(st, rows...), ranks, ranked, batch, capped, spec, k, drafts, g.Save(), g.Logs())
 }
 
 // A policy never frees memory, and needs not: its hooks take none.
@@ -108,7 +166,7 @@ func load(t *testing.T, wasm []byte) error {
 
 // One build is as good as another.
 func TestBuildsAreReproducible(t *testing.T) {
-	if a, b := build(t, "examples/queue-age.ts"), build(t, "examples/queue-age.ts"); !bytes.Equal(a, b) {
+	if a, b := build(t, "examples/queue-age.ts"), compile(t, "examples/queue-age.ts"); !bytes.Equal(a, b) {
 		t.Errorf("two builds of one source have %d and %d bytes, and differ", len(a), len(b))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/author/cases/casestest"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/wazero"
@@ -32,6 +33,7 @@ func TestExamplesDecideAsThePoliciesThatShip(t *testing.T) {
 				t.Errorf("%d bytes, more than %d", len(wasm), maxModule)
 			}
 			declaresTheSame(t, wasm, m.Wasm)
+			casestest.Shipped(t, m.Name, wasm)
 			if !testing.Short() {
 				conformance.Compare(t, m.Name, m.Wasm, wasm)
 			}

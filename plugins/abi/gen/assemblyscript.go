@@ -22,6 +22,9 @@ func asLayouts(s *Schema) []byte {
 	}
 	for _, st := range s.Structs {
 		asStruct(&b, st)
+		if grouped(st) {
+			asPrefix(&b, s, st)
+		}
 	}
 	return b.Bytes()
 }
@@ -50,6 +53,17 @@ func asStruct(b *bytes.Buffer, st Struct) {
 	for _, f := range st.Fields[:own] {
 		fmt.Fprintf(b, "if (offsetof<%s>(%q) != %d) ERROR(\"%s.%s is not at %d\");\n", st.Name, lower(f.Name), f.Offset, st.Name, lower(f.Name), f.Offset)
 	}
+}
+
+// asPrefix writes a function: how much of a struct's beginning holds all fields without a group and those of a set.
+func asPrefix(b *bytes.Buffer, s *Schema, st Struct) {
+	base, more := prefixes(st)
+	fmt.Fprintf(b, "\n/** How many bytes of %s hold what a policy that reads the groups g looks at; g = 0 is all groups. */\n", st.Name)
+	fmt.Fprintf(b, "export function %sBytes(g: Group): u32 {\n  if (g == 0) return %d;\n", strings.ToLower(st.Name), st.Size)
+	for _, p := range more {
+		fmt.Fprintf(b, "  if ((g & Group.%s) != 0) return %d;\n", strings.TrimPrefix(groupConst(s, p.group), "Group"), p.bytes)
+	}
+	fmt.Fprintf(b, "  return %d;\n}\n", base)
 }
 
 // ownFields is how many fields stand before the first array.

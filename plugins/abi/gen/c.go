@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -31,7 +29,7 @@ func cLayouts(s *Schema) []byte {
 		cStruct(&b, st)
 	}
 	for _, st := range s.Structs {
-		if slices.ContainsFunc(st.Fields, func(f *Field) bool { return f.Group != "" }) {
+		if grouped(st) {
 			cPrefix(&b, st)
 		}
 	}
@@ -86,25 +84,7 @@ func cValid(b *bytes.Buffer, st Struct) {
 
 // cPrefix writes a constant expression: how much of a struct's beginning holds all fields without a group and those of a set.
 func cPrefix(b *bytes.Buffer, st Struct) {
-	type end struct {
-		group string
-		bytes int
-	}
-	base, byGroup := 0, map[string]int{}
-	for _, f := range st.Fields {
-		if to := alignUp(f.Offset+f.Size, 8); f.Group == "" {
-			base = max(base, to)
-		} else {
-			byGroup[f.Group] = max(byGroup[f.Group], to)
-		}
-	}
-	var ends []end
-	for g, to := range byGroup {
-		if to > base {
-			ends = append(ends, end{g, to})
-		}
-	}
-	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(b.bytes-a.bytes, strings.Compare(a.group, b.group)) })
+	base, ends := prefixes(st)
 	name := upper(st.Name)
 	fmt.Fprintf(b, "// How many bytes of a sluice_%s hold what a policy that reads the groups g looks at; g = 0 is all groups.\n", snake(st.Name))
 	fmt.Fprintf(b, "#define SLUICE_%s_BYTES(g) ((g) == 0 ? %d \\\n", name, st.Size)

@@ -5,7 +5,7 @@
 // The host refuses a module that implements a hook and does not export its function.
 
 import { parseConfig } from "./json";
-import { BATCH_PLAN_SIZE, BatchPlan, Descriptor, EVENT_SIZE, MAJOR, MINOR, RANKING_SIZE, Return, ROW_SIZE, SPEC_PLAN_SIZE, SpecPlan, State, STATE_SIZE } from "./layout.gen";
+import { BATCH_PLAN_SIZE, BatchPlan, Descriptor, EVENT_SIZE, MAJOR, MINOR, RANKING_SIZE, Return, SPEC_PLAN_SIZE, SpecPlan, State, stateBytes } from "./layout.gen";
 import { line } from "./log";
 import "./panic";
 import { CONFIG, CONFIG_ROOM, DESCRIPTOR, EVENTS, OUT, OUT_ROOM, ROWS, SAVED, STATE } from "./memory";
@@ -36,10 +36,10 @@ export function sluice_abi_v1(): usize {
   d.hooks = hooks;
   d.reads = reads;
   d.statePtr = <u32>STATE;
-  d.stateCap = STATE_SIZE;
+  d.stateCap = stateBytes(reads);
   d.rowsPtr = <u32>ROWS;
-  d.rowsCap = <u32>MAX_ROWS * ROW_SIZE;
-  d.rowStride = ROW_SIZE;
+  d.rowsCap = <u32>MAX_ROWS * rows.stride;
+  d.rowStride = rows.stride;
   d.outPtr = <u32>OUT;
   d.outCap = OUT_ROOM;
   d.configPtr = <u32>CONFIG;

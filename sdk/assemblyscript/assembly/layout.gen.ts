@@ -464,6 +464,16 @@ if (offsetof<State>("kMax") != 284) ERROR("State.kMax is not at 284");
 if (offsetof<State>("drafted") != 288) ERROR("State.drafted is not at 288");
 if (offsetof<State>("accepted") != 296) ERROR("State.accepted is not at 296");
 
+/** How many bytes of State hold what a policy that reads the groups g looks at; g = 0 is all groups. */
+export function stateBytes(g: Group): u32 {
+  if (g == 0) return 2392;
+  if ((g & Group.StepCost) != 0) return 2392;
+  if ((g & Group.SLO) != 0) return 1368;
+  if ((g & Group.Classes) != 0) return 856;
+  if ((g & Group.Speculation) != 0) return 344;
+  return 288;
+}
+
 /** The size of Row in bytes. */
 export const ROW_SIZE: u32 = 216;
 
@@ -614,6 +624,17 @@ if (offsetof<Row>("lastTokenNs") != 184) ERROR("Row.lastTokenNs is not at 184");
 if (offsetof<Row>("maxGapNs") != 192) ERROR("Row.maxGapNs is not at 192");
 if (offsetof<Row>("tenantServedIn") != 200) ERROR("Row.tenantServedIn is not at 200");
 if (offsetof<Row>("tenantServedOut") != 208) ERROR("Row.tenantServedOut is not at 208");
+
+/** How many bytes of Row hold what a policy that reads the groups g looks at; g = 0 is all groups. */
+export function rowBytes(g: Group): u32 {
+  if (g == 0) return 216;
+  if ((g & Group.RowTenant) != 0) return 216;
+  if ((g & Group.RowTimes) != 0) return 200;
+  if ((g & Group.RowSpeculation) != 0) return 136;
+  if ((g & Group.RowKV) != 0) return 120;
+  if ((g & Group.RowEstimates) != 0) return 96;
+  return 88;
+}
 
 /** The size of Verdict in bytes. */
 export const VERDICT_SIZE: u32 = 32;

@@ -1,5 +1,6 @@
-import { Group, Hook } from "./layout.gen";
+import { Group, Hook, rowBytes } from "./layout.gen";
 import { Admitter, BatchCapper, Configurer, EventSink, FieldReader, Prioritizer, Speculator, StateSaver } from "./policy";
+import { rows } from "./views";
 
 export let hooks: u32 = 0;
 export let reads: u32 = 0; // 0 = all
@@ -44,4 +45,5 @@ export function register<T>(p: T): void {
   if (isDefined(p.reads)) {
     if (p instanceof FieldReader) reads = <u32>(p.reads() | Group.Basic); else ERROR("reads: the class must implement FieldReader");
   }
+  rows.stride = rowBytes(reads);
 }

@@ -17,9 +17,12 @@ class View {
 
 /** The requests of one call. */
 export class Rows extends View {
+  /** Bytes from one row to the next: what the policy declares to read, and no more. */
+  stride: u32 = ROW_SIZE;
+
   @operator("[]") at(i: i32): Row {
     this.check(i);
-    return changetype<Row>(ROWS + <usize>i * <usize>ROW_SIZE);
+    return changetype<Row>(ROWS + <usize>i * <usize>this.stride);
   }
 }
 

@@ -152,9 +152,16 @@ export class Policy {
 
   #show(state, rows) {
     const d = this.#descriptor;
-    write(this.#view, d.statePtr, "State", { size: sizeOf("State"), ...state });
-    rows.forEach((row, i) => write(this.#view, d.rowsPtr + i * d.rowStride, "Row", row));
+    this.#copy(d.statePtr, d.stateCap, "State", { size: d.stateCap, ...state });
+    rows.forEach((row, i) => this.#copy(d.rowsPtr + i * d.rowStride, d.rowStride, "Row", row));
     return rows.length;
+  }
+
+  /** Writes as many bytes of a struct as the policy has room for. */
+  #copy(at, room, type, x) {
+    const bytes = new Uint8Array(sizeOf(type));
+    write(new DataView(bytes.buffer), 0, type, x);
+    new Uint8Array(this.memory.buffer).set(bytes.subarray(0, room), at);
   }
 
   #answers(type, n) {

@@ -106,6 +106,9 @@ func language(d *meter.Description, made []Producer) string {
 			return langRust
 		}
 	}
+	if slices.ContainsFunc(d.Data, func(b []byte) bool { return bytes.Contains(b, []byte("~\x00l\x00i\x00b\x00/")) }) {
+		return langAssemblyScript // the files that its library's errors name, in its strings' encoding
+	}
 	if slices.ContainsFunc(made, func(p Producer) bool { return strings.Contains(p.Name, "clang") }) {
 		return langC
 	}

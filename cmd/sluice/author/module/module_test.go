@@ -66,6 +66,7 @@ func TestLanguages(t *testing.T) {
 		{&meter.Description{}, []Producer{{"processed-by", "Debian clang", "14"}}, "C"},
 		{&meter.Description{Sections: []meter.Section{{Name: "go:buildid"}}}, nil, "Go"},
 		{named("~lib/rt/stub/__alloc"), nil, "AssemblyScript"},
+		{&meter.Description{Data: [][]byte{[]byte("..~\x00l\x00i\x00b\x00/\x00r\x00t\x00")}}, nil, "AssemblyScript"},
 		{named("_ZN4core3fmt5Write"), nil, "Rust"},
 		{named("admit"), nil, ""},
 	} {
@@ -84,6 +85,7 @@ func TestLibrariesAreLeftOut(t *testing.T) {
 		{"Go", "github.com_sluice-dev_sluice_sdk_go.callAdmit", false}, {"Go", "", true},
 		{"Rust", "_RNvXs1i_NtCsgXGp5Oqx2Ny_4core3fmtReNtB6_7Display3fmtB8_", true}, {"Rust", "_ZN4core3fmt9Formatter3pad17h0E", true}, {"Rust", "_ZN4mine6decide17h0E", false}, {"Rust", "__rust_alloc", true},
 		{"Rust", "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0E", true},
+		{"Rust", "_ZN44_$LT$$RF$T$u20$as$u20$core..fmt..Display$GT$3fmt17h0E", true}, {"Rust", "_ZN41_$LT$u32$u20$as$u20$mine..Trait$GT$3run17h0E", false},
 		{"Rust", "_ZN40_$LT$mine..P$u20$as$u20$core..fmt..Display$GT$3fmt17h0E", false},
 		{"Rust", "_RNvNtCsgXGp5Oqx2Ny_4core3str16slice_error_fail", true}, {"Rust", "_RNvCs1234_4mine6decide", false},
 		{"Rust", "_RNvXs_Cs1234_4mineNtB4_1PNtNtCsgXGp5Oqx2Ny_4core3fmt7Display3fmt", false}, {"Rust", "sluice_admit", false},

@@ -71,9 +71,9 @@ func nameOf(d *meter.Description, f uint32) string {
 	return fmt.Sprintf("function %d", f)
 }
 
-// rustCrate finds the first crate in a mangled name of either scheme: behind its length, or, where a trait is implemented
-// for a type, behind the type's opening bracket.
-var rustCrate = regexp.MustCompile(`^_ZN(\d+)([a-z]\w*)|^_ZN\d+_\$LT\$()([a-z_]+)\.\.|^_R.*?C(?:s[0-9A-Za-z]*_)?(\d+)([a-z]\w*)`)
+// rustCrate finds the first crate in a mangled name of either scheme: behind its length, or, in the older one where a trait
+// is implemented for a type, before two dots.
+var rustCrate = regexp.MustCompile(`^_ZN(\d+)([a-z]\w*)|^_ZN\d+_\$LT\$.*?()\b([a-z_]+)\.\.|^_R.*?C(?:s[0-9A-Za-z]*_)?(\d+)([a-z]\w*)`)
 
 var rustLibraries = []string{"core", "alloc", "std", "compiler_builtins", "dlmalloc", "hashbrown"}
 

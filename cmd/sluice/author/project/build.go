@@ -180,7 +180,7 @@ func rustBuild(p *plan) {
 }
 
 func npmBuild(p *plan) {
-	p.args = []string{"npm", "run", "--silent", "build"}
+	p.args = []string{"npm", "run", "build"}
 	p.made = "*.wasm"
 }
 

@@ -15,7 +15,7 @@ impl Admit for Allocates {
         assert_ne!(st.waiting_requests, 77, "seventy-seven is one too many");
         let mut ages: Vec<i64> = rows.iter().map(|r| r.age_ns).collect();
         ages.sort_unstable();
-        for r in rows {
+        for r in rows.iter().take(16) {
             self.seen.push((st.step_id, format!("{}", r.id)));
         }
         self.seen.retain(|(step, _)| step + 10 > st.step_id);

@@ -1,0 +1,3 @@
+// What `import ... from "@sluice/policy"` finds.
+
+export * from "./assembly";
