@@ -111,7 +111,7 @@ func TestTheMemoryOfPoliciesThatTakeAllIsBoundedAndComesBack(t *testing.T) {
 	most := int64(0)
 	for range rounds {
 		r.admit(armed, 1)
-		most = max(most, resident(t))
+		most = max(most, statm(t))
 	}
 	const slack = 16 << 20
 	if got := most - before; got > 4*each+slack {
