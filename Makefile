@@ -1,5 +1,5 @@
 # make run serves the default model with the shipped policies; make test is what CI runs.
-# Everything that either needs is installed by make setup, which is quick when nothing is missing.
+# What they need is installed by make setup and, for the tests of the SDKs, make toolchains: quick when nothing is missing.
 
 GO ?= go
 BIN := bin/sluice
@@ -11,7 +11,7 @@ TAGS ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run test test-wasmtime toolchains setup build policies generate check fmt fuzz bench clean FORCE
+.PHONY: run test test-wasmtime toolchains setup build policies generate check fmt fuzz bench clean help FORCE
 
 run: build setup ## serve SmolLM2-135M with the four shipped policies
 	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
@@ -53,7 +53,7 @@ generate: ## write what follows from plugins/abi/abi.yaml
 policies: ## build the shipped policies' .wasm where their sources changed
 	@$(GO) run ./policies/build
 
-fmt:
+fmt: ## format the Go code
 	gofmt -w .
 
 fuzz: ## a minute for every fuzz target
@@ -63,8 +63,8 @@ fuzz: ## a minute for every fuzz target
 bench: build setup ## the figures of docs/BENCHMARKS.md
 	bench/run.sh
 
-clean:
+clean: ## remove what was built
 	rm -rf bin
 
 help:
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16

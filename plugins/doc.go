@@ -2,7 +2,7 @@
 // What a policy may cost is bounded by fuel and pages, never by time, so the same inputs give the same decisions anywhere.
 //
 // It knows no HTTP, no model and no scheduler: whoever owns a decode loop asks a Set through abi.Decider and calls Swap
-// between two steps. It runs no code itself either: a Runtime does (plugins/wazero).
+// between two steps. It runs no code itself either: a Runtime does (plugins/wazero, plugins/wasmtime).
 //
 //	rt, _ := wazero.New(wazero.Options{})
 //	host := plugins.New(rt, plugins.Options{Log: slog.Default()})

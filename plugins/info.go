@@ -72,7 +72,7 @@ func (h *Host) describe(s *slot) PolicyInfo {
 		return PolicyInfo{Name: s.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), State: StateShadow,
 			Calls: []HookInfo{}, Shadow: s.shadow.info()}
 	}
-	i := v.info("")
+	i := v.info()
 	if s.previous != nil {
 		i.Previous, i.PreviousConfig = s.previous.digest, maps.Clone(s.previous.config)
 	}
@@ -86,7 +86,7 @@ func (h *Host) describe(s *slot) PolicyInfo {
 		i.NextProbe = at
 	}
 	if fallen != nil {
-		f := fallen.info("")
+		f := fallen.info()
 		i.Fallen = &f
 	}
 	if s.shadow != nil {
@@ -95,11 +95,11 @@ func (h *Host) describe(s *slot) PolicyInfo {
 	return i
 }
 
-func (v *version) info(previous string) PolicyInfo {
+func (v *version) info() PolicyInfo {
 	s := &v.stats
 	i := PolicyInfo{
 		Name: v.name, Digest: v.digest, Config: maps.Clone(v.config), Hooks: HookNames(v.hooks), Version: v.number,
-		ActiveSince: v.activeSince.Load(), Previous: previous, State: StateActive,
+		ActiveSince: v.activeSince.Load(), State: StateActive,
 		Replaced: s.replaced.Load(), Recycled: s.recycled.Load(), BadCalls: s.badCalls.Load(), LogLines: s.logLines.Load(),
 		LogLost: s.logLost.Load(), LogCut: s.badLines.Load(),
 	}

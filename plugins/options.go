@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 )
 
 // Options configure a Host. The zero value is usable.
@@ -80,14 +81,15 @@ var (
 	ErrClosed   = errors.New("the policy host is closed")
 )
 
-// checkName says whether a name can stand in a metric, a path and a command line.
+var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// ValidName reports whether a policy's name can stand in a metric, a path and a command line.
+func ValidName(name string) bool { return nameRE.MatchString(name) && name != nativeName }
+
+// checkName is ValidName for people.
 func checkName(name string) error {
-	ok := name != "" && len(name) <= 64 && name != nativeName
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
-	}
-	if !ok {
-		return fmt.Errorf("policy name %q: use 1 to 64 letters, digits, dots, dashes and underscores, and not %q", name, nativeName)
+	if !ValidName(name) {
+		return fmt.Errorf("policy name %q: use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first, and not %q", name, nativeName)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 type Candidate struct{ v *version }
 
 // Info describes the policy. Its version is 0: it was never in force.
-func (c *Candidate) Info() PolicyInfo { return c.v.info("") }
+func (c *Candidate) Info() PolicyInfo { return c.v.info() }
 
 // Close frees a candidate that was not activated.
 func (c *Candidate) Close() { c.v.close() }

@@ -135,7 +135,7 @@ func TestConfigurationIsRefusedInTheGuestsWords(t *testing.T) {
 
 func TestNamesThatCannotStandInAMetricAreRefused(t *testing.T) {
 	r := newRig(t, plugins.Options{})
-	for _, name := range []string{"", "a/b", "a b", "native", strings.Repeat("x", 65), "ä"} {
+	for _, name := range []string{"", "a/b", "a b", "native", strings.Repeat("x", 65), "ä", "..", "-x"} {
 		if err := r.Push(context.Background(), name, guesttest.Admitter(1), nil); err == nil {
 			t.Errorf("the name %q was taken", name)
 		}

@@ -9,9 +9,8 @@ import (
 func policyID(n int) abi.PolicyID { return abi.PolicyID(n) }
 
 // Swap returns the set in force and its epoch, after putting a staged change into force. changed says that the set is not
-// the one that the last Swap returned. now is the loop's clock in ns. The loop's goroutine calls it between two steps;
-// when nothing is staged it costs a few atomic loads, and a look at
-// how large each instance's memory is.
+// the one that the last Swap returned. now is the loop's clock in ns. The loop's goroutine calls it between two steps; when
+// nothing is staged it costs a few atomic loads, and a look at how large each instance's memory is.
 func (h *Host) Swap(now int64) (set abi.Decider, epoch uint32, changed bool) {
 	if !h.attached.Load() && !h.opt.Inline {
 		h.gate.Lock() // a change that takes effect at once is finished first

@@ -93,7 +93,7 @@ func newPolicySign(t terminal) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "sign FILE --key KEYFILE",
-		Short:   "Write a module's signature to FILE.sig, where push and serve look for it",
+		Short:   "Write a module's signature to FILE.sig, where push, shadow and a policy_folder look for it",
 		Example: "  sluice policy sign queue-age.wasm --key release.key",
 		Args:    takes("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,18 +13,13 @@ import (
 	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
-// nativeName is what traces call the host's own default; historyName is a route.
-const (
-	nativeName  = "native"
-	historyName = "history"
-)
-
-var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+// historyName is a route.
+const historyName = "history"
 
 // policyName is the policy that the path names.
 func policyName(c *fiber.Ctx) (string, error) {
 	name, err := url.PathUnescape(c.Params("name"))
-	if err != nil || !nameRE.MatchString(name) || name == nativeName || name == historyName {
+	if err != nil || !plugins.ValidName(name) || name == historyName {
 		return "", problem(http.StatusBadRequest, CodeBadName,
 			"a policy's name is 1 to 64 letters, digits, _ . and -, begins with a letter or digit, and is neither native nor history")
 	}

@@ -32,7 +32,7 @@
 //
 // So no more instructions are executed than units are spent, a loop's pass costs at least one unit, and a call at least 64.
 // A runtime's frame takes some 16 bytes for a unit of its function's entry, so that recursion ends by fuel before it ends
-// by stack while budgets are below some million units. With a larger one the runtime's own limit may come first: a trap as
+// by stack while budgets are below some 4 million units. With a larger one the runtime's own limit may come first: a trap as
 // well, but not the same in every runtime. What a host function costs is not seen here: the host bounds it.
 //
 // A loop's pass is charged in full even where it branches past most of the body. Go's compiler puts every function that

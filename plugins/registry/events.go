@@ -85,8 +85,7 @@ func (r *Registry) leftBy(ev plugins.Event, i *plugins.PolicyInfo) *store.Left {
 
 func reason(ev plugins.Event) string {
 	if ev.Err != nil {
-		text := ev.Err.Error()
-		return text[:min(len(text), MaxWhy)]
+		return clipped(ev.Err.Error(), MaxWhy)
 	}
 	return ev.Reason
 }

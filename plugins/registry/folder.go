@@ -9,9 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // The files of a policy in a watched folder.
@@ -24,8 +25,6 @@ const (
 // maxFile bounds what is read of one file, in bytes. The host has a smaller limit of its own for modules.
 const maxFile = 64 << 20
 
-var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-
 // stampFolder says for each policy of a folder what its files look like from outside.
 func stampFolder(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
@@ -35,7 +34,7 @@ func stampFolder(dir string) (map[string]string, error) {
 	stamps := map[string]string{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), wasmSuffix)
-		if !ok || !nameRE.MatchString(name) {
+		if !ok || !plugins.ValidName(name) {
 			continue
 		}
 		if stamp := stampPolicy(dir, name); stamp != "" {

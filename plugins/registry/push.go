@@ -88,9 +88,10 @@ func (p *placing) run(ctx context.Context, _ *plugins.PolicyInfo) error {
 }
 
 func (p *placing) undo(ctx context.Context, before *plugins.PolicyInfo) error {
-	if p.forgot != "" {
+	switch {
+	case p.forgot != "":
 		p.r.watched[p.req.Name] = p.forgot
-	} else {
+	case p.watched != "":
 		delete(p.r.watched, p.req.Name)
 	}
 	if p.op == store.OpShadow {
@@ -202,15 +203,20 @@ func (r *Registry) refuse(ctx context.Context, op store.Op, req *Request, why er
 	defer r.release()
 	c := change{op: op, name: req.Name, by: req.By}
 	e := r.entry(c, nil, nil)
-	e.Digest, e.Config, e.Refused = req.Digest, req.Config, why.Error()
-	if len(e.Refused) > maxRefused {
-		e.Refused = strings.ToValidUTF8(e.Refused[:maxRefused], "")
-	}
+	e.Digest, e.Config, e.Refused = req.Digest, req.Config, clipped(why.Error(), maxRefused)
 	r.record(e)
 }
 
 // maxRefused bounds what the history keeps of a reason, in bytes.
 const maxRefused = 2048
+
+// clipped is a text of at most so many bytes, all of whose characters are whole.
+func clipped(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
 
 // short abbreviates a digest for people.
 func short(digest string) string { return digest[:min(len(digest), 12)] }

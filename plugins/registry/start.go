@@ -304,10 +304,7 @@ func (s *starting) commit() error {
 	if s.stored == nil || r.disk.FellBack() {
 		r.set = &store.Manifest{} // nothing is the same: the set is written again
 	}
-	if len(why) > MaxWhy {
-		why = strings.ToValidUTF8(why[:MaxWhy], "")
-	}
-	r.unsaved = append(r.unsaved, Entry{At: r.now(), Who: who, Why: why, Op: op})
+	r.unsaved = append(r.unsaved, Entry{At: r.now(), Who: who, Why: clipped(why, MaxWhy), Op: op})
 	_, err = r.flush(set)
 	return err
 }

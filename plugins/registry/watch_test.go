@@ -190,6 +190,22 @@ func TestAFolderDoesNotInsist(t *testing.T) {
 	r.eventually("the end of p", r.has("q:active "))
 }
 
+// A push by somebody else that cannot be recorded leaves the name the folder's.
+func TestAPushOverAFileThatIsUndone(t *testing.T) {
+	dir := t.TempDir()
+	r := begin(t, Options{Dir: dir})
+	f := r.watching(t.TempDir())
+	f.write("p.wasm", guesttest.Admitter(1))
+	r.eventually("p", r.has("p:active "))
+	withoutDisk(t, dir, func() {
+		if _, err := r.Push(background, Request{Name: "p", Wasm: guesttest.Admitter(2), By: ada}); err == nil || errors.Is(err, ErrUnrecorded) {
+			t.Errorf("got %v", err)
+		}
+	})
+	f.remove("p.wasm")
+	r.eventually("its end", r.has(""))
+}
+
 func TestAFolderWithSignatures(t *testing.T) {
 	pub, key := keys(t)
 	r := begin(t, Options{Keys: []ed25519.PublicKey{pub}, RequireSignature: true})

@@ -149,6 +149,22 @@ func (m *Manifest) digests(yield func(string)) {
 	}
 }
 
+// named are the digests of the modules that sets and entries need.
+func named(sets []*Manifest, entries []Entry) map[string]bool {
+	all := map[string]bool{}
+	keep := func(digest string) { all[digest] = true }
+	for _, m := range sets {
+		m.digests(keep)
+	}
+	for _, e := range entries {
+		keep(e.Digest)
+		if e.Left != nil {
+			keep(e.Left.Digest)
+		}
+	}
+	return all
+}
+
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

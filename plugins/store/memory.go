@@ -63,16 +63,13 @@ func (m *Memory) Commit(set *Manifest, e Entry) (Entry, error) {
 
 // collect forgets the modules that neither the set nor the recent history names.
 func (m *Memory) collect() {
-	named := map[string]bool{}
-	keep := func(digest string) { named[digest] = true }
+	var sets []*Manifest
 	if m.set != nil {
-		m.set.digests(keep)
+		sets = append(sets, m.set)
 	}
-	for _, e := range m.entries[max(0, len(m.entries)-recentEntries):] {
-		keep(e.Digest)
-	}
+	needed := named(sets, m.entries[max(0, len(m.entries)-recentEntries):])
 	for digest := range m.modules {
-		if !named[digest] {
+		if !needed[digest] {
 			delete(m.modules, digest)
 		}
 	}

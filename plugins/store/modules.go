@@ -123,19 +123,9 @@ func (s *Store) forget(digest string) {
 
 // collect removes the modules that neither a kept manifest nor the recent history names.
 func (s *Store) collect() {
-	named := map[string]bool{}
-	keep := func(digest string) { named[digest] = true }
-	for _, m := range s.kept {
-		m.digests(keep)
-	}
-	for _, e := range s.recent {
-		keep(e.Digest)
-		if e.Left != nil {
-			keep(e.Left.Digest)
-		}
-	}
+	needed := named(s.kept, s.recent)
 	for digest := range s.sizes {
-		if named[digest] {
+		if needed[digest] {
 			continue
 		}
 		if err := os.Remove(s.modulePath(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {

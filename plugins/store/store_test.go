@@ -89,6 +89,31 @@ func TestHistoryInPages(t *testing.T) {
 	}
 }
 
+// What has just left can be had again by its digest.
+func TestAModuleThatLeftStaysForAWhile(t *testing.T) {
+	for name, s := range map[string]interface {
+		Put([]byte) (string, error)
+		Get(string) ([]byte, error)
+		Commit(*Manifest, Entry) (Entry, error)
+	}{"disk": open(t, t.TempDir(), Options{KeepManifests: 1}), "memory": NewMemory()} {
+		old, err := s.Put(module(1))
+		if err == nil {
+			_, err = s.Commit(set(old), Entry{Op: OpConfigure})
+		}
+		for range 3 {
+			if err == nil {
+				_, err = s.Commit(&Manifest{}, Entry{Op: OpRemove, Left: &Left{Digest: old}})
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := s.Get(old); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestASecondProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})

@@ -24,7 +24,7 @@
 //   - The bits of a NaN would differ between the runtimes, which random programs showed, and between processors. meter makes
 //     every NaN the canonical one, for both, so the runtime's own way to do that, which wazero lacks, stays off.
 //   - A guest has a stack of its own, of 64 MiB that cost nothing until they are touched, with a page below it that nothing may
-//     touch. Recursion therefore ends by fuel: a frame takes some 16 bytes for a unit, and a decision has some 3 million units.
+//     touch. Recursion therefore ends by fuel: a frame takes some 16 bytes for a unit, and a decision has some 4 million units.
 //     With a budget of more the stack may end first, as it may in wazero: a trap too, and not an end by fuel. A thread's own
 //     stack would depend on its limits, and on Go. Go code, when a guest calls the host, runs on the thread's stack.
 //   - Memory is reserved at once and bounded by the module's maximum, which meter sets.

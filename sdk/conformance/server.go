@@ -39,8 +39,8 @@ func serve(r run, wasm []byte, config map[string]string) (*server, error) {
 	return s, nil
 }
 
-// digests are those of modules, in the text of an error.
-var digests = regexp.MustCompile(`@[0-9a-f]{12}`)
+// versionDigest is the part of an error that says which version it was.
+var versionDigest = regexp.MustCompile(`@[0-9a-f]{12}\b`)
 
 // withoutVersion leaves out of a log line what differs between two modules that do the same.
 func withoutVersion(_ []string, a slog.Attr) slog.Attr {
@@ -52,9 +52,6 @@ func withoutVersion(_ []string, a slog.Attr) slog.Attr {
 	}
 	return a
 }
-
-// versionDigest is the part of an error that says which version it was.
-var versionDigest = regexp.MustCompile(`@[0-9a-f]{12}\b`)
 
 func (s *server) push(wasm []byte, config map[string]string) error {
 	err := s.host.Push(context.Background(), s.name, wasm, config)
@@ -110,7 +107,7 @@ func (s *server) ask(step *step) (a answer) {
 	a.whose[0] = whose(set.Prioritize(&step.st, step.rows, a.ranks))
 	a.whose[1] = whose(set.BatchPlan(&step.st, &a.batch))
 	a.whose[2] = whose(set.Speculate(&step.st, step.rows, &a.spec, a.k))
-	a.said = digests.ReplaceAllString(s.said.String(), "")
+	a.said = versionDigest.ReplaceAllString(s.said.String(), "")
 	s.said.Reset()
 	return a
 }

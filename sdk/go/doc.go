@@ -35,7 +35,7 @@
 //
 //   - It is called by one goroutine, and must not start others: none of them would run.
 //   - A hook must not allocate. An allocation takes some 19,000 units of fuel, and a cycle of Go's garbage collector 12 to 28
-//     million, where a hook has half a million and 10,000 a row: the host would stop the policy in the middle of a
+//     million, where a hook has 1.5 million and 10,000 a row: the host would stop the policy in the middle of a
 //     collection, answer for it, and begin with a fresh instance. A policy that is given 30 million a call by its server lives
 //     on, in memory that does not grow, and makes the loop wait for half a millisecond now and then. Fields of the policy's
 //     own, fixed arrays and what the SDK hands over need no allocation; Configure may allocate. sluicetest tells

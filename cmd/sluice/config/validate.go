@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
@@ -77,7 +78,7 @@ func (c *Config) checkTrust() error {
 		return c.fail("require_signature", "needs policy_keys: without a key no signature counts")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.PolicyPins)) {
-		if !wordRE.MatchString(name) {
+		if !plugins.ValidName(name) {
 			return c.fail("policy_pins", "has the name %q, which no policy can have", name)
 		}
 		for _, d := range c.PolicyPins[name] {
@@ -116,6 +117,7 @@ func (c *Config) checkNumbers() error {
 	return nil
 }
 
+// wordRE is what a class may be called.
 var wordRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func (c *Config) checkClasses() error {
@@ -150,7 +152,7 @@ func (c *Config) checkPolicies() error {
 			p.Name = NameOf(p.File)
 		}
 		switch {
-		case !wordRE.MatchString(p.Name):
+		case !plugins.ValidName(p.Name):
 			return c.fail(key, "needs a name of letters, digits, _ . and -, but %q gives %q%s", p.File, p.Name, SettingsHint(p.File, ""))
 		case seen[p.Name]:
 			return c.fail(key, "repeats the name %q", p.Name)
