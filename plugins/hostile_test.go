@@ -135,7 +135,7 @@ func TestTheStackOfAGuestThatRecursesWhileItLoadsComesBack(t *testing.T) {
 			guesttest.Hook(abi.ExportConfigure, guesttest.I32(600_000), guesttest.Call(0)), guesttest.Admit(1),
 		}}.Bytes()
 	}
-	r := newRig(t, plugins.Options{})
+	r := newRig(t, plugins.Options{Budget: plugins.DefaultBudget})
 	r.push("p", guesttest.Admitter(1))
 	before := resident(t)
 	stays := func(what string) {
