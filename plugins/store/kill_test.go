@@ -1,13 +1,13 @@
 package store
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/sluice-dev/sluice/test/kill"
 )
 
 const childDir = "SLUICE_POLICY_STORE_CHILD"
@@ -39,44 +39,13 @@ func child(dir string) {
 	os.Exit(1)
 }
 
-// runAndKill starts a child, kills it after some changes, and returns the last revision that it acknowledged.
-func runAndKill(t *testing.T, dir string, changes int) (acked uint64) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	killed := false
-	for lines := bufio.NewScanner(out); lines.Scan(); { // to the end: also what it said before the signal reached it
-		if _, err := fmt.Sscan(lines.Text(), &acked); err != nil && !killed { // a killed one may end within a line
-			t.Fatalf("child: %s", lines.Text())
-		}
-		if changes--; changes > 0 || killed {
-			continue
-		}
-		for range rand.IntN(200_000) { // somewhere within the next change
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		killed = true
-	}
-	cmd.Wait() // "signal: killed"
-	return acked
-}
-
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
 	dir := t.TempDir()
 	for round := range 20 {
-		acked := runAndKill(t, dir, 1+rand.IntN(8))
+		acked := uint64(max(0, kill.After(t, 1+rand.IntN(8), childDir+"="+dir)))
 		s := open(t, dir, childOptions)
 		if rev := s.Revision(); rev < acked || rev > acked+1 {
 			t.Fatalf("round %d: revision %d was acknowledged, %d is there", round, acked, rev)

@@ -1,15 +1,13 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-dev/sluice/test/kill"
 )
 
 const childDir = "SLUICE_STORE_CHILD"
@@ -42,37 +40,10 @@ func child(dir, round string) {
 	}
 }
 
-// runAndKill starts a child, lets it acknowledge some flushes, kills it, and returns what it acknowledged.
+// runAndKill lets a child acknowledge some flushes, kills it, and returns what it acknowledged.
 func runAndKill(t *testing.T, dir string, round, flushes int) (acked int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprint("SLUICE_STORE_ROUND=", round))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	acked = -1
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if _, err := fmt.Sscan(lines.Text(), &acked); err != nil {
-			t.Fatalf("child: %s", lines.Text())
-		}
-		if flushes--; flushes == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
-	}
-	rest, _ := io.ReadAll(out) // what it said before the signal reached it
-	cmd.Wait()                 // "signal: killed"
-	for _, line := range strings.Fields(string(rest)) {
-		fmt.Sscan(line, &acked)
-	}
-	return acked
+	return kill.After(t, flushes, childDir+"="+dir, fmt.Sprint("SLUICE_STORE_ROUND=", round))
 }
 
 func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
