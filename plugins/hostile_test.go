@@ -111,7 +111,7 @@ func TestTheMemoryOfPoliciesThatTakeAllIsBoundedAndComesBack(t *testing.T) {
 	most := int64(0)
 	for range rounds {
 		r.admit(armed, 1)
-		most = max(most, resident(t))
+		most = max(most, statm(t))
 	}
 	const slack = 16 << 20
 	if got := most - before; got > 4*each+slack {
@@ -135,7 +135,7 @@ func TestTheStackOfAGuestThatRecursesWhileItLoadsComesBack(t *testing.T) {
 			guesttest.Hook(abi.ExportConfigure, guesttest.I32(600_000), guesttest.Call(0)), guesttest.Admit(1),
 		}}.Bytes()
 	}
-	r := newRig(t, plugins.Options{})
+	r := newRig(t, plugins.Options{Budget: plugins.DefaultBudget})
 	r.push("p", guesttest.Admitter(1))
 	before := resident(t)
 	stays := func(what string) {

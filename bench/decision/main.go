@@ -70,6 +70,11 @@ func measure(dir string, runs int) (all []figure, err error) {
 		all = append(all, hooks(name, set, runs)...)
 		done()
 	}
+	inC, err := guests(runs)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, inC...)
 	set, done, err := load(dir, shipped...)
 	if err != nil {
 		return nil, err
@@ -84,11 +89,6 @@ func measure(dir string, runs int) (all []figure, err error) {
 }
 
 func load(dir string, names ...string) (abi.Decider, func(), error) {
-	rt, err := wazero.New(wazero.Options{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("start runtime: %w", err)
-	}
-	host := plugins.New(rt, plugins.Options{Inline: true})
 	var all []plugins.Policy
 	for _, name := range names {
 		code, err := os.ReadFile(filepath.Join(dir, name, name+".wasm"))
@@ -97,6 +97,15 @@ func load(dir string, names ...string) (abi.Decider, func(), error) {
 		}
 		all = append(all, plugins.Policy{Name: name, Wasm: code})
 	}
+	return serve(all...)
+}
+
+func serve(all ...plugins.Policy) (abi.Decider, func(), error) {
+	rt, err := wazero.New(wazero.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("start runtime: %w", err)
+	}
+	host := plugins.New(rt, plugins.Options{Inline: true})
 	if err := host.SetAll(context.Background(), all); err != nil {
 		return nil, nil, fmt.Errorf("load policies: %w", err)
 	}

@@ -7,28 +7,29 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/sluice-dev/sluice/bench/internal/guest"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
 // buildGuest compiles one of guests/ with clang.
-func buildGuest(source string, flags ...string) ([]byte, error) {
+func buildGuest(source string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "guest.wasm")
-	args := append([]string{"--target=wasm32", "-O2", "-nostdlib", "-mbulk-memory", "-Wl,--no-entry", "-o", out, filepath.Join("guests", source)}, flags...)
-	if text, err := exec.Command("clang", args...).CombinedOutput(); err != nil {
+	cmd := exec.Command("clang", "--target=wasm32", "-O2", "-nostdlib", "-mbulk-memory", "-Wl,--no-entry", "-o", out, filepath.Join("guests", source))
+	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compile %s: %w: %s", source, err, text)
 	}
 	return os.ReadFile(out)
 }
 
 func sluiceC() (func(Question) (bool, error), func(), error) {
-	wasm, err := buildGuest("sluice.c", "-I../../sdk/c")
+	wasm, err := guest.Build("shed", "../../sdk/c")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,7 +53,7 @@ func (f *changeFlags) change(ctx context.Context, t terminal, addr string, r cal
 		return printJSON(t.out, p)
 	}
 	if p.Unchanged {
-		_, err = fmt.Fprintf(t.out, "%s is so already, revision %d\n", p.Name, p.Revision)
+		_, err = fmt.Fprintf(t.out, "%s is so already, nothing was changed, revision %d\n", p.Name, p.Revision)
 		return err
 	}
 	if p.State == admin.StateRemoved {
@@ -87,13 +87,13 @@ func (c *client) change(ctx context.Context, r call) (*admin.Changed, error) {
 	return p, nil
 }
 
-// named is a command that changes one policy by its name.
-func named(t terminal, addr *string, use, short, method, action, done, gone string) *cobra.Command {
+// named is a command that changes one policy by its name. The example gives the reason why.
+func named(t terminal, addr *string, use, short, why, method, action, done, gone string) *cobra.Command {
 	f := &changeFlags{}
 	cmd := &cobra.Command{
 		Use:     use + " NAME",
 		Short:   short,
-		Example: fmt.Sprintf("  sluice policy %s queue-age --why 'too strict'", use),
+		Example: fmt.Sprintf("  sluice policy %s queue-age --why '%s'", use, why),
 		Args:    takes("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.change(cmd.Context(), t, *addr, f.call(method, policyPath(args[0], action)), done, gone)
@@ -107,25 +107,25 @@ func named(t terminal, addr *string, use, short, method, action, done, gone stri
 const goneMeanwhile = "%s was changed, and is gone by now"
 
 func newPolicyRollback(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "rollback", "Put the version before the present one back in force", http.MethodPost, "rollback", "rolled back to", "removed %s: it had no version before")
+	return named(t, addr, "rollback", "Put the version before the present one back in force", "too strict", http.MethodPost, "rollback", "rolled back to", "removed %s: it had no version before")
 }
 
 func newPolicyRemove(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "rm", "Take a policy out of the chain, with its shadow", http.MethodDelete, "", "removed", "removed %s")
+	return named(t, addr, "rm", "Take a policy out of the chain, with its shadow", "no longer needed", http.MethodDelete, "", "removed", "removed %s")
 }
 
 func newPolicyDisable(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "disable", "Have the native default decide in a policy's place, and keep the policy", http.MethodPost, "disable", "disabled", goneMeanwhile)
+	return named(t, addr, "disable", "Have the native default decide in a policy's place, and keep the policy", "too strict", http.MethodPost, "disable", "disabled", goneMeanwhile)
 }
 
 func newPolicyEnable(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "enable", "Let a disabled policy decide again", http.MethodPost, "enable", "enabled", goneMeanwhile)
+	return named(t, addr, "enable", "Let a disabled policy decide again", "the load is over", http.MethodPost, "enable", "enabled", goneMeanwhile)
 }
 
 func newPolicyPromote(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "promote", "Put a policy's shadow into force in its place", http.MethodPost, "promote", "promoted", goneMeanwhile)
+	return named(t, addr, "promote", "Put a policy's shadow into force in its place", "agrees on a day of traffic", http.MethodPost, "promote", "promoted", goneMeanwhile)
 }
 
 func newPolicyDrop(t terminal, addr *string) *cobra.Command {
-	return named(t, addr, "drop", "Take a policy's shadow away", http.MethodDelete, "shadow", "dropped the shadow of", "dropped the shadow of %s, which was all there was")
+	return named(t, addr, "drop", "Take a policy's shadow away", "too strict", http.MethodDelete, "shadow", "dropped the shadow of", "dropped the shadow of %s, which was all there was")
 }

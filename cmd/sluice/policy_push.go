@@ -27,7 +27,7 @@ type pushFlags struct {
 func (f *pushFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "name", "", "the policy's name (default the file's, without .wasm)")
 	cmd.Flags().StringArrayVar(&f.pairs, "set", nil, "a setting of the policy, key=value; may be repeated")
-	cmd.Flags().StringVar(&f.sig, "sig", "", "the module's signature, which `policy sign` writes (default FILE.sig if it is there)")
+	cmd.Flags().StringVar(&f.sig, "sig", "", "the module's signature, in a `FILE` that policy sign wrote (default the module's with .sig, if it is there)")
 	f.changeFlags.add(cmd)
 }
 
@@ -87,7 +87,7 @@ func newPolicyPush(t terminal, addr *string) *cobra.Command {
 		Short: "Put a policy in force, in the place of the one with its name or at the end of the chain",
 		Long: `Push checks the module, instantiates and configures it beside the running one, and swaps it in between
 two steps. A module that is refused changes nothing. --dry-run does all of it but the swap, and reports.`,
-		Example: "  sluice policy push queue-age.wasm --set max_age=2s",
+		Example: "  sluice policy push queue-age.wasm --set max_age=2s --why 'shed earlier'\n  sluice policy push queue-age.wasm --dry-run\n  sluice policy push new.wasm --name queue-age",
 		Args:    takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.call(args[0], "")
@@ -124,8 +124,8 @@ func (f *pushFlags) try(ctx context.Context, t terminal, addr string, r call) er
 
 func printReport(t terminal, name string, r *plugins.Report) error {
 	if err := printPairs(t.out, [][2]string{
-		{"policy", name + "@" + short(r.Digest)}, {"abi", fmt.Sprint("1.", r.ABIMinor)}, {"hooks", strings.Join(r.Hooks, ",")},
-		{"reads", strings.Join(r.Reads, ",")}, {"memory", fmt.Sprintf("%d of %d pages", r.Pages, r.PageLimit)},
+		{"policy", name + "@" + short(r.Digest)}, {"abi", fmt.Sprint("1.", r.ABIMinor)}, {"hooks", strings.Join(r.Hooks, ", ")},
+		{"reads", strings.Join(r.Reads, ", ")}, {"memory", fmt.Sprintf("%d of %d pages", r.Pages, r.PageLimit)},
 		{"start", fmt.Sprintf("%d of %d units of fuel", r.StartFuel, r.LoadLimit)},
 	}); err != nil {
 		return err

@@ -7,8 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluice-dev/sluice/plugins/registry"
 )
 
 // A wrong method is told which ones there are.
@@ -164,4 +168,57 @@ func TestARefusedUploadIsAnswered(t *testing.T) {
 	a.problem(415, "PUT", "/v1/policies/p", wasm, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") })
 	a.problem(400, "PUT", "/v1/policies/native", wasm, nil)
 	a.problem(405, "POST", "/v1/policies/p", wasm, nil)
+}
+
+// An upload that breaks off changes nothing; of a client that goes once all is sent, the change is made in full or not at all.
+func TestAnUploadThatBreaksOffChangesNothing(t *testing.T) {
+	wasm := module(t)
+	a := start(t, Options{})
+	var list PolicyList
+	a.json("GET", "/v1/policies", "", &list)
+	before := list.Revision
+	upload := func(name string, sent int) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "PUT /v1/policies/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/wasm\r\nContent-Length: %d\r\n\r\n", name, len(wasm))
+		io.WriteString(conn, wasm[:sent])
+		conn.Close()
+	}
+	for _, sent := range []int{0, 100, len(wasm) / 2, len(wasm) - 1} {
+		upload("half", sent)
+	}
+	upload("whole", len(wasm))
+	var p Policy
+	a.json("PUT", "/v1/policies/last", wasm, &p) // it comes after all of them, or does not wait for those that are gone
+	a.json("GET", "/v1/policies", "", &list)
+	for _, p := range list.Policies {
+		if p.Name == "half" || p.State != "active" || len(p.Digest) != 64 {
+			t.Errorf("in force: %+v", p)
+		}
+	}
+	if n := uint64(len(list.Policies)); n == 0 || list.Revision != before+n {
+		t.Errorf("revision %d after %d for %d policies", list.Revision, before, n)
+	}
+}
+
+// A push that a full or broken disk does not take is undone and says so; nothing of it is an internal error.
+func TestAPushThatTheDiskDoesNotTakeSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	a := startOn(t, "127.0.0.1:0", registry.Options{Dir: dir}, Options{})
+	for _, folder := range []string{"modules", "manifests"} {
+		path := filepath.Join(dir, folder)
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if p := a.problem(507, "PUT", "/v1/policies/p", module(t), nil); p.Code != CodeUndone || !strings.Contains(p.Detail, folder) {
+			t.Errorf("without %s: %+v", folder, p)
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var p Policy
+	a.json("PUT", "/v1/policies/p", module(t), &p)
 }

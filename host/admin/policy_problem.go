@@ -28,6 +28,7 @@ var policyErrors = []struct {
 	{store.ErrClosed, http.StatusServiceUnavailable, CodeClosing},
 	{context.Canceled, http.StatusServiceUnavailable, CodeClosing},
 	{registry.ErrUnrecorded, http.StatusInsufficientStorage, CodeUnrecorded},
+	{registry.ErrUndone, http.StatusInsufficientStorage, CodeUndone},
 	{store.ErrFull, http.StatusInsufficientStorage, CodeStoreFull},
 }
 

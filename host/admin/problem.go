@@ -47,6 +47,7 @@ const (
 	CodeSignature        Code = "signature_refused"
 	CodePinned           Code = "policy_pinned"
 	CodeUnrecorded       Code = "unrecorded"
+	CodeUndone           Code = "undone"
 	CodeStoreFull        Code = "store_full"
 	CodeMethodNotAllowed Code = "method_not_allowed"
 	CodeTooLarge         Code = "too_large"

@@ -94,6 +94,7 @@ var (
 	ErrNotStarted = errors.New("the policy registry has not been started")            // HTTP 503
 	ErrClosed     = errors.New("the policy registry is closed")                       // HTTP 503
 	ErrUnrecorded = errors.New("in force, but not recorded: a restart may lose this") // HTTP 507; done, and not durable
+	ErrUndone     = errors.New("undone, since it cannot be recorded")                 // HTTP 507; nothing has changed
 )
 
 // StaleError is an IfMatch that is not the revision in force. It is ErrStale.

@@ -74,7 +74,7 @@ func (r *Registry) unrecorded(ctx context.Context, host *plugins.Host, c change,
 		if err == nil {
 			r.unsaved = r.unsaved[:last]
 			r.count()
-			return Result{}, true, fmt.Errorf("%s of policy %s was undone, since it cannot be recorded: %w", c.op, c.name, why)
+			return Result{}, true, fmt.Errorf("%s of policy %s: %w: %w", c.op, c.name, ErrUndone, why)
 		}
 		why = errors.Join(why, fmt.Errorf("undo it: %w", err))
 	}

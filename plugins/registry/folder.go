@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/store"
@@ -95,17 +96,23 @@ func readPolicyFile(dir, name string) (f policyFile, err error) {
 	return f, nil
 }
 
+// readFile reads a file and nothing else: opening a pipe would wait for whoever writes to it.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has %d bytes, and %d are allowed", path, info.Size(), maxFile)
 	}
-	return b, err
+	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
 // decodeSettings reads a NAME.json; nothing at all means nothing to set. Its error is ErrRequest.

@@ -65,6 +65,9 @@ type placing struct {
 // run stores the module before the host has it in force: what is in force can always be had again.
 func (p *placing) run(ctx context.Context, _ *plugins.PolicyInfo) error {
 	if _, err := p.r.disk.Put(p.req.Wasm); err != nil {
+		if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrClosed) {
+			err = fmt.Errorf("%w: %w", ErrUndone, err)
+		}
 		return fmt.Errorf("%s policy %s: %w", p.op, p.req.Name, err)
 	}
 	p.r.sign(p.req.Digest, string(p.req.Signature))

@@ -27,7 +27,7 @@ func (r *Registry) Watch(ctx context.Context, dir string) error {
 	if _, err := os.ReadDir(dir); err != nil {
 		return fmt.Errorf("watch policies: %w", err)
 	}
-	w := &watch{r: r, dir: dir, seen: map[string]sighting{}, refused: map[string]string{}, orders: map[string]int{}}
+	w := &watch{r: r, dir: dir, seen: map[string]sighting{}, refused: map[string]string{}, orders: map[string]int{}, trouble: map[string]string{}}
 	tick := time.NewTicker(r.opt.Poll)
 	defer tick.Stop()
 	for {
@@ -49,7 +49,7 @@ type watch struct {
 	seen    map[string]sighting // by policy name
 	refused map[string]string   // by policy name: the hash of what was refused last
 	orders  map[string]int      // by policy name: the place it asked for
-	trouble string              // that was logged last
+	trouble map[string]string   // that was logged last, by policy name; "" = with the folder
 }
 
 // sighting is what was found of one name.
@@ -62,7 +62,7 @@ type sighting struct {
 func (w *watch) look(ctx context.Context) {
 	stamps, err := stampFolder(w.dir)
 	if err != nil {
-		w.complain("the watched folder of policies cannot be read", err)
+		w.complain("", "the watched folder of policies cannot be read", err)
 		return
 	}
 	known, err := w.r.watchedNow(ctx)
@@ -109,7 +109,7 @@ func (w *watch) act(ctx context.Context, names []string, stamps, known map[strin
 			err = f.unchanged(w.dir, stamps[name])
 		}
 		if err != nil {
-			w.complain("a watched policy cannot be read", err)
+			w.complain(name, "a watched policy cannot be read", err)
 			continue
 		}
 		w.orders[name] = f.settings.Order
@@ -145,6 +145,8 @@ func (w *watch) push(ctx context.Context, f *policyFile) (changed bool) {
 		w.done(f.name)
 		w.r.opt.Log.Info("a watched policy was pushed", "policy", f.name, "digest", store.Digest(f.wasm))
 		return true
+	case errors.Is(err, ErrUndone): // it is tried again: the disk may take it then
+		w.complain(f.name, "a watched policy cannot be recorded", err)
 	case ctx.Err() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, plugins.ErrClosed):
 		w.refused[f.name] = hash
 		w.done(f.name)
@@ -158,6 +160,7 @@ func (w *watch) done(name string) {
 	s := w.seen[name]
 	s.done = true
 	w.seen[name] = s
+	delete(w.trouble, name)
 }
 
 // remove takes a policy away whose file is gone.
@@ -174,13 +177,14 @@ func (w *watch) remove(ctx context.Context, name string) (changed bool) {
 	_, err := w.r.do(ctx, c)
 	if err != nil && !errors.Is(err, ErrUnrecorded) {
 		if ctx.Err() == nil {
-			w.complain("a policy whose file is gone cannot be removed", err)
+			w.complain(name, "a policy whose file is gone cannot be removed", err)
 		}
 		return false
 	}
 	delete(w.refused, name)
 	delete(w.orders, name)
 	delete(w.seen, name)
+	delete(w.trouble, name)
 	w.r.opt.Log.Info("a watched policy was removed", "policy", name)
 	return true
 }
@@ -206,14 +210,14 @@ func (w *watch) order(ctx context.Context) {
 		names[at[i]] = name
 	}
 	if _, err := w.r.Order(ctx, names, By{Who: watcher, Why: "order numbers"}); err != nil && ctx.Err() == nil {
-		w.complain("watched policies cannot be put in order", err)
+		w.complain("", "watched policies cannot be put in order", err)
 	}
 }
 
 // complain logs trouble once, however often it is met in a row.
-func (w *watch) complain(what string, err error) {
-	if text := what + err.Error(); text != w.trouble {
-		w.trouble = text
+func (w *watch) complain(name, what string, err error) {
+	if text := what + err.Error(); text != w.trouble[name] {
+		w.trouble[name] = text
 		w.r.opt.Log.Error(what, "error", err)
 	}
 }

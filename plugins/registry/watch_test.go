@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,6 +132,35 @@ func TestABadFileIsRefusedOnce(t *testing.T) {
 	}
 	f.write("p.wasm", guesttest.Admitter(2))
 	r.eventually("a good one", func() bool { return r.Snapshot().Policies[0].Digest == store.Digest(guesttest.Admitter(2)) })
+}
+
+// What is no file, or far too large, is not waited for, keeps nothing else from being seen, and is complained of once.
+func TestWhatIsNoFileHoldsNobodyUp(t *testing.T) {
+	r := begin(t, Options{Dir: t.TempDir()})
+	f := r.watching(t.TempDir())
+	path := func(name string) string { return filepath.Join(f.dir, name) }
+	for _, name := range []string{"pipe.wasm", "piped.json"} {
+		if err := syscall.Mkfifo(path(name), 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	err := errors.Join(os.Mkdir(path("folder.wasm"), 0o700), os.Symlink("/dev/zero", path("zero.wasm")), os.Symlink("nowhere", path("dead.wasm")),
+		os.WriteFile(path("huge.wasm"), nil, 0o600), os.Truncate(path("huge.wasm"), 1<<36))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.write("piped.wasm", guesttest.Admitter(1))
+	f.write("p.wasm", guesttest.Admitter(2))
+	r.eventually("the good one", r.has("p:active "))
+	r.eventually("complaints", func() bool { return strings.Count(r.log.String(), "cannot be read") == 2 })
+	f.write("q.wasm", guesttest.Admitter(3)) // so that it has looked again, and once more
+	r.eventually("another", r.has("p:active q:active "))
+	f.remove("piped.json", "huge.wasm")
+	f.write("huge.wasm", guesttest.Admitter(4))
+	r.eventually("those that are files now", func() bool { return len(r.Snapshot().Policies) == 4 })
+	if n := strings.Count(r.log.String(), "cannot be read"); n != 2 {
+		t.Errorf("%d complaints:\n%s", n, r.log)
+	}
 }
 
 // What was done to a policy by others stays, over a restart too, until its file changes.

@@ -16,11 +16,9 @@ package kill
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 )
 
@@ -38,27 +36,24 @@ func After(t *testing.T, lines int, env ...string) (acked int) {
 		t.Fatal(err)
 	}
 	acked = -1
-	scan := bufio.NewScanner(out)
-	for scan.Scan() {
-		if _, err := fmt.Sscan(scan.Text(), &acked); err != nil {
+	killed := false
+	for scan := bufio.NewScanner(out); scan.Scan(); { // to the end: also what it said before the signal reached it
+		n := 0
+		if _, err := fmt.Sscan(scan.Text(), &n); err == nil {
+			acked = n
+		} else if !killed { // a killed one may end within a line
 			t.Fatalf("child: %s", scan.Text())
 		}
-		if lines--; lines == 0 {
-			for range rand.IntN(200_000) { // somewhere within the next step
-			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			break
+		if lines--; lines > 0 || killed {
+			continue
 		}
-	}
-	rest, _ := io.ReadAll(out) // what it said before the signal reached it
-	_ = cmd.Wait()             // "signal: killed"
-	for _, line := range strings.Fields(string(rest)) {
-		n := 0
-		if _, err := fmt.Sscan(line, &n); err == nil {
-			acked = n
+		for range rand.IntN(200_000) { // somewhere within the next step
 		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed = true
 	}
+	_ = cmd.Wait() // "signal: killed"
 	return acked
 }

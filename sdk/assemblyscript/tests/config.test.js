@@ -86,3 +86,12 @@ test("vectors", () => {
   }
   assert.ok(cases > 300, `${cases} cases`);
 });
+
+test("every control character must be escaped, and nothing else", () => {
+  for (let c = 0; c < 0x80; c++) {
+    if (c === 0x22 || c === 0x5c) continue;
+    const reader = new Reader();
+    reader.parse(`{"a":"${String.fromCharCode(c)}"}`);
+    assert.deepEqual(reader.get("string", ["a", "none"]), [c < 0x20 ? "none" : String.fromCharCode(c)], `character ${c}`);
+  }
+});

@@ -67,7 +67,7 @@ impl Speculate for Everything {
             *k = 0;
         }
         Some(SpecPlan {
-            k: st.k_max,
+            k: st.k_max.min(MAX_DRAFT as u32),
             ..SpecPlan::ZERO
         })
     }

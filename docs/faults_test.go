@@ -1,0 +1,79 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every fault from 1 to 24 has its row, and every test that a row names is there.
+func TestFaultsNameTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("FAULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 1
+	for _, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		if n, err := strconv.Atoi(strings.TrimSpace(cells[1])); err != nil {
+			continue // the heading
+		} else if n != want {
+			t.Errorf("fault %d where %d belongs", n, want)
+		}
+		if named(t, want, cells[4]) == 0 {
+			t.Errorf("fault %d names no test", want)
+		}
+		want++
+	}
+	if want != 25 {
+		t.Errorf("%d faults, want 24", want-1)
+	}
+}
+
+var packageRE = regexp.MustCompile("`([a-z/-]+)` (.*)")
+
+// named counts the tests of a cell: packages with ";" between them, each with its tests.
+func named(t *testing.T, fault int, cell string) (n int) {
+	for _, part := range strings.Split(cell, ";") {
+		m := packageRE.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			t.Errorf("fault %d: %q is not a package and its tests", fault, part)
+			continue
+		}
+		tests := testsOf(t, m[1])
+		for _, name := range strings.Split(m[2], ",") {
+			if name = strings.TrimSpace(name); !tests[name] {
+				t.Errorf("fault %d: package %s has no test %s", fault, m[1], name)
+			}
+			n++
+		}
+	}
+	return n
+}
+
+var testRE = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+
+func testsOf(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", pkg, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package %s has no tests: %v", pkg, err)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testRE.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]] = true
+		}
+	}
+	return found
+}
