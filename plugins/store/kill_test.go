@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -66,11 +65,10 @@ func runAndKill(t *testing.T, dir string, changes int) (acked uint64) {
 			break
 		}
 	}
-	rest, _ := io.ReadAll(out) // what it said before the signal reached it
-	cmd.Wait()                 // "signal: killed"
-	for _, line := range strings.Fields(string(rest)) {
-		fmt.Sscan(line, &acked)
+	for lines.Scan() { // what it said before the signal reached it, part of which the scanner may have read already
+		fmt.Sscan(lines.Text(), &acked)
 	}
+	cmd.Wait() // "signal: killed"
 	return acked
 }
 
