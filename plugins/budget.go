@@ -35,9 +35,9 @@ var LeanBudget = Budget{
 // WASIModule is what a language's own runtime imports its system calls from.
 const WASIModule = "wasi_snapshot_preview1"
 
-// budgetFor is the default for a module.
-func budgetFor(m *meter.Module) Budget {
-	if slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return i.Module == WASIModule }) {
+// BudgetFor is the default for a module with these imports. Any goroutine may call it.
+func BudgetFor(imports []meter.Import) Budget {
+	if slices.ContainsFunc(imports, func(i meter.Import) bool { return i.Module == WASIModule }) {
 		return DefaultBudget
 	}
 	return LeanBudget

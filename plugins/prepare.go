@@ -108,7 +108,7 @@ func (h *Host) meter(v *version, wasm []byte) (*meter.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b := given.or(budgetFor(m)); b != v.budget {
+	if b := given.or(BudgetFor(m.Imports)); b != v.budget {
 		v.budget = b
 		return meter.Rewrite(wasm, h.limits(b))
 	}

@@ -108,13 +108,13 @@ func (h *Host) Promote(ctx context.Context, name string) error {
 // Unshadow takes a shadow away, with its report.
 func (h *Host) Unshadow(ctx context.Context, name string) error {
 	if err := h.hold(ctx, h.changing); err != nil {
-		return fmt.Errorf("unshadow policy %s: %w", name, err)
+		return fmt.Errorf("drop shadow of policy %s: %w", name, err)
 	}
 	defer release(h.changing)
 	c := h.compose()
 	s := c.find(name)
 	if s == nil || s.shadow == nil {
-		return fmt.Errorf("unshadow policy: %w: %q", ErrNoShadow, name)
+		return fmt.Errorf("drop shadow: %w: %q", ErrNoShadow, name)
 	}
 	event := Event{Kind: EventUnshadowed, Name: name, Digest: s.shadow.v.digest, Shadow: true}
 	if s.active == nil && s.fallen == nil {

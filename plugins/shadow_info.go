@@ -3,6 +3,7 @@ package plugins
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -132,14 +133,25 @@ func fields(layout string, bytes []byte, but ...string) string {
 		size := f.Size / f.Count
 		for i := range f.Count {
 			at := f.Offset + i*size
-			if v := integer(bytes[at:at+size], f.Type[0] == 'i'); v != 0 && f.Count == 1 {
-				all = append(all, fmt.Sprintf("%s=%d", f.Name, v))
+			v := integer(bytes[at:at+size], f.Type[0] == 'i')
+			if v != 0 && f.Count == 1 {
+				all = append(all, f.Name+"="+valueText(f.Enum, v))
 			} else if v != 0 {
 				all = append(all, fmt.Sprintf("%s[%d]=%d", f.Name, i, v))
 			}
 		}
 	}
 	return strings.Join(all, " ")
+}
+
+// valueText is an enum's value by its name, anything else as a number.
+func valueText(enum string, v int64) string {
+	for _, e := range abi.Enums[enum] {
+		if e.Value == v {
+			return e.Name
+		}
+	}
+	return strconv.FormatInt(v, 10)
 }
 
 // integer reads a little-endian integer of 1 to 8 bytes.

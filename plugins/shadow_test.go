@@ -68,6 +68,19 @@ func TestAShadowIsComparedAndNotObeyed(t *testing.T) {
 	}
 }
 
+func TestADifferenceNamesTheReason(t *testing.T) {
+	r := newRig(t, plugins.Options{})
+	r.push("p", guesttest.Admitter(1))
+	r.shadow("p", guesttest.Policy(guesttest.Hook(abi.ExportAdmit,
+		guesttest.Put32(guesttest.OutPtr, int32(abi.ActionReject)|0xff<<8|529<<16),
+		guesttest.Put32(guesttest.OutPtr+4, int32(abi.ReasonCapacity)), guesttest.I32(0))))
+	r.admit(0, 1)
+	d := r.info("p").Shadow.Differences
+	if len(d) != 1 || d[0].Shadow != "reject status=529 reason=capacity" {
+		t.Errorf("the differences are %+v", d)
+	}
+}
+
 func TestAShadowOfTheSamePolicyAgrees(t *testing.T) {
 	for _, x := range exports {
 		if x.hook == "events" {

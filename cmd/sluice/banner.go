@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // banner tells a person what serves, where, and what to try.
@@ -29,11 +31,15 @@ func (p *parts) banner(t terminal, serving, admin string) {
 	fmt.Fprintf(t.err, "\nTry it:\n\n  %s\n\n", curl(serving, info.Model))
 }
 
-// policyLine lists the policies in force with what they decide.
+// policyLine lists the policies with what they decide, and their state when they do not.
 func (p *parts) policyLine() string {
 	var all []string
 	for _, i := range p.policies.List() {
-		all = append(all, fmt.Sprintf("%s@%s (%s)", i.Name, short(i.Digest), strings.Join(deciding(i.Hooks), ", ")))
+		line := fmt.Sprintf("%s@%s (%s)", i.Name, short(i.Digest), strings.Join(deciding(i.Hooks), ", "))
+		if i.State != plugins.StateActive {
+			line += ": " + string(i.State)
+		}
+		all = append(all, line)
 	}
 	if len(all) == 0 {
 		return "none: the host's own defaults decide"

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/sluice-dev/sluice/host/admin"
+	"github.com/sluice-dev/sluice/plugins/store"
 	"github.com/spf13/cobra"
 )
 
@@ -61,10 +62,18 @@ func printHistory(t terminal, h *admin.History) error {
 			what += " (refused)"
 		}
 		rows = append(rows, []string{
-			count(e.Seq), count(e.Revision), moment(e.At), ago(e.At, now), what, e.Name, short(e.Digest), settingsText(e.Config), e.Who, oneLine(e.Why),
+			count(e.Seq), count(e.Revision), moment(e.At), ago(e.At, now), what, e.Name, short(e.Digest), settingsText(e.Config), e.Who, oneLine(because(e)),
 		})
 	}
 	return printTable(t.out, []string{"SEQ", "REVISION", "TIME", "AGE", "CHANGE", "NAME", "DIGEST", "SETTINGS", "WHO", "WHY"}, rows)
+}
+
+// because is the reason that was given for a change, and why it was refused.
+func because(e *store.Entry) string {
+	if e.Why == "" || e.Refused == "" {
+		return e.Why + e.Refused
+	}
+	return e.Why + "; refused: " + e.Refused
 }
 
 // settingsText writes settings as a command line takes them.

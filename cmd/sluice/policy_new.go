@@ -29,11 +29,19 @@ that nothing needs to be fetched for it.`,
 			if dir == "" {
 				dir = args[0]
 			}
-			_, err = fmt.Fprintf(t.out, "\nnow: sluice policy build %[1]s && sluice policy test %[1]s\n", filepath.Clean(dir))
+			_, err = fmt.Fprintf(t.out, "\nnow: %[2]ssluice policy build %[1]s && sluice policy test %[1]s\n", filepath.Clean(dir), first(lang, dir))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&lang, "lang", "go", "the language: "+strings.Join(project.Names(), ", "))
 	cmd.Flags().StringVar(&dir, "dir", "", "the folder, new or empty (default NAME)")
 	return cmd
+}
+
+// first is what a new folder needs before it can be built.
+func first(lang, dir string) string {
+	if setup := project.Setup(lang); setup != "" {
+		return fmt.Sprintf("(cd %s && %s) && ", filepath.Clean(dir), setup)
+	}
+	return ""
 }

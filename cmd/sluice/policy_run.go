@@ -51,6 +51,7 @@ keys state, rows (of the requests, or events), and may have hook; it is JSON or 
 		},
 	}
 	cmd.Flags().StringVar(&file, "state", "", "the file of the state; - is standard input")
+	cmd.Flags().Bool("json", true, "print JSON, which it always does")
 	cmd.Flags().StringVar(&hook, "hook", "", "the hook to ask (default the one that the file names)")
 	return cmd
 }

@@ -10,17 +10,19 @@ import (
 )
 
 func newSafeMode(t terminal, addr *string) *cobra.Command {
-	return group("safe-mode", "Have the host's own defaults decide in the place of all policies, or end that",
-		safeSwitch(t, addr, "on", "From the next step on no policy is asked; all stay loaded", true),
-		safeSwitch(t, addr, "off", "Let the policies decide again", false))
+	cmd := group("safe-mode", "Have the host's own defaults decide in the place of all policies, or end that",
+		safeSwitch(t, addr, "on", "From the next step on no policy is asked; all stay loaded", "latency alarm", true),
+		safeSwitch(t, addr, "off", "Let the policies decide again", "latency is back to normal", false))
+	cmd.Example = "  sluice policy safe-mode on --why 'latency alarm'\n  sluice policy safe-mode off"
+	return cmd
 }
 
-func safeSwitch(t terminal, addr *string, use, short string, on bool) *cobra.Command {
+func safeSwitch(t terminal, addr *string, use, short, why string, on bool) *cobra.Command {
 	f := &changeFlags{}
 	cmd := &cobra.Command{
 		Use:     use,
 		Short:   short,
-		Example: "  sluice policy safe-mode " + use + " --why 'latency alarm'",
+		Example: "  sluice policy safe-mode " + use + " --why '" + why + "'",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := newClient(t, *addr)

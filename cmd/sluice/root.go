@@ -66,10 +66,19 @@ func takes(names ...string) cobra.PositionalArgs {
 		case len(names) == 0:
 			return fmt.Errorf("%s takes flags only, but got %q", cmd.CommandPath(), args[0])
 		case len(args) > len(names):
-			return fmt.Errorf("%s takes %s and nothing more, but got %q", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+			extra := args[len(names)]
+			return fmt.Errorf("%s takes %s and nothing more, but got %q%s", cmd.CommandPath(), strings.Join(names, " "), extra, settingHint(cmd, extra))
 		}
 		return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):], " "))
 	}
+}
+
+// settingHint says how a setting is given to a command that takes it in a flag.
+func settingHint(cmd *cobra.Command, arg string) string {
+	if cmd.Flags().Lookup("set") == nil || !strings.Contains(arg, "=") {
+		return ""
+	}
+	return ": a setting is given as --set " + arg
 }
 
 // group is a command that only holds others.

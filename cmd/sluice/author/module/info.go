@@ -77,7 +77,8 @@ func Inspect(wasm []byte) (*Info, error) {
 	sum := sha256.Sum256(wasm)
 	i := &Info{
 		Digest: hex.EncodeToString(sum[:]), Bytes: len(wasm), ABIMinor: -1, Hooks: []string{}, Producers: []Producer{},
-		Imports: []Symbol{}, Exports: []Symbol{}, MemoryMin: d.MemoryMin, MemoryMax: d.MemoryMax, Functions: len(d.Functions) - d.Imported,
+		Imports: []Symbol{}, Exports: []Symbol{}, MemoryMin: d.MemoryMin,
+		MemoryMax: min(d.MemoryMax, plugins.BudgetFor(d.Imports).Pages), Functions: len(d.Functions) - d.Imported,
 	}
 	for _, s := range d.Sections {
 		i.section(s)

@@ -23,6 +23,7 @@ type Language struct {
 	tool    string   // the program that builds
 	install string   // what to do when there is none
 	build   func(p *plan)
+	setup   string                              // the command that a new folder needs once before it builds; "" = none
 	tidy    func(name string) map[string]string // further files of a new project's SDK
 }
 
@@ -45,12 +46,22 @@ var languages = []*Language{
 		Name: "as", Title: "AssemblyScript", sdk: "assemblyscript", marks: []string{"assembly/*.ts"}, named: naming{"package.json", `(?m)^\s*"name"\s*:\s*"(?:.*/)?(.+)"`},
 		tool:    "npm",
 		install: "install Node.js 20 or later from https://nodejs.org, then run npm install here", build: npmBuild,
+		setup: "npm install",
 	},
 	{
 		Name: "c", Title: "C", sdk: "c", marks: []string{"*.c"}, named: naming{"Makefile", `(?m)^(\S+)\.wasm\s*:`},
 		tool:    "make",
 		install: "install make, clang and lld (Debian: apt install make clang lld)", build: makeBuild,
 	},
+}
+
+// Setup is the command that a new folder in a language needs once, before it can be built; "" = none.
+func Setup(lang string) string {
+	l, err := find(lang)
+	if err != nil {
+		return ""
+	}
+	return l.setup
 }
 
 // Names lists the languages that a policy can be begun in: those whose SDK is in this binary.
