@@ -7,6 +7,10 @@
 // Go code runs here. Compiling a policy takes some five times as long as in wazero, and large windows are decided a little
 // faster; a call's crossing costs some 50 ns more, and no allocation.
 //
+// meter's bounds on what a module takes to compile were measured in wazero. Where every instruction can trap, as in a long
+// row of divisions, wasmtime takes up to twenty times the estimate: the largest module that is let in keeps a core busy for
+// minutes. A function whose native code is too large for it is refused.
+//
 //	rt, err := wasmtime.New(wasmtime.Options{CacheDir: dir})
 //	defer rt.Close()
 //	host := plugins.New(rt, plugins.Options{})
