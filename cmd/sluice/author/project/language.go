@@ -39,7 +39,7 @@ var languages = []*Language{
 	{
 		Name: "rust", Title: "Rust", sdk: "rust", marks: []string{"Cargo.toml"}, named: naming{"Cargo.toml", `(?m)^name\s*=\s*"(.+)"`},
 		tool:    "cargo",
-		install: "install Rust from https://rustup.rs, then run rustup target add wasm32-unknown-unknown", build: rustBuild,
+		install: "install Rust with rustup, then run rustup target add wasm32-unknown-unknown", build: rustBuild,
 		tidy: rustManifest,
 	},
 	{
