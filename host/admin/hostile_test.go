@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sluice-dev/sluice/plugins/registry"
@@ -130,11 +131,11 @@ func TestPathTricks(t *testing.T) {
 	}
 }
 
-// endlessBody is sent for as long as the server reads.
-type endlessBody struct{ sent int }
+// endlessBody is sent for as long as the server reads, perhaps for a moment after it has answered.
+type endlessBody struct{ sent atomic.Int64 }
 
 func (b *endlessBody) Read(p []byte) (int, error) {
-	b.sent += len(p)
+	b.sent.Add(int64(len(p)))
 	return len(p), nil
 }
 
@@ -152,8 +153,8 @@ func TestEndlessBodies(t *testing.T) {
 		if log := a.log.String(); !strings.Contains(log, fmt.Sprint("status=", want)) {
 			t.Errorf("%s: no %d in the log:\n%s", token, want, log)
 		}
-		if body.sent > 2*BodyLimit+16<<20 {
-			t.Errorf("%s: the server read %d bytes", token, body.sent)
+		if body.sent.Load() > 2*BodyLimit+16<<20 {
+			t.Errorf("%s: the server read %d bytes", token, body.sent.Load())
 		}
 	}
 }
