@@ -10,9 +10,9 @@ import (
 )
 
 // readsOnly checks the descriptor's word on what the policy reads: no answer may change with the fields that it leaves out.
-// Otherwise what it decides would depend on which other policies are in force. Hooks that see rows are asked twice in the
-// same state of the guest only if the answer is a function of the input; a guest that keeps count is given the benefit of
-// the doubt by asking a third time with the first input.
+// Otherwise what it decides would depend on which other policies are in force. Each hook is asked with the state as it is,
+// with those fields scrambled, and as it is again: a guest whose first and last answers differ keeps count of its calls, and
+// nothing can be said of it.
 func (g *guest) readsOnly(s *golden) error {
 	if g.lay.reads == abi.All {
 		return nil

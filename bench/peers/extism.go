@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	extism "github.com/extism/go-sdk"
+
+	"github.com/sluice-dev/sluice/bench/internal/guest"
 )
 
 func extismPeer() (func(Question) (bool, error), func(), error) {
-	wasm, err := buildGuest("extism.c")
+	wasm, err := guest.Build("extism", sdkC)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,23 +13,11 @@ import (
 	"github.com/sluice-dev/sluice/plugins/wazero"
 )
 
-// buildGuest compiles one of guests/ with clang.
-func buildGuest(source string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "peers")
-	if err != nil {
-		return nil, fmt.Errorf("make folder: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "guest.wasm")
-	cmd := exec.Command("clang", "--target=wasm32", "-O2", "-nostdlib", "-mbulk-memory", "-Wl,--no-entry", "-o", out, filepath.Join("guests", source))
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile %s: %w: %s", source, err, text)
-	}
-	return os.ReadFile(out)
-}
+// sdkC is where the guests in C find the SDK.
+const sdkC = "../../sdk/c"
 
 func sluiceC() (func(Question) (bool, error), func(), error) {
-	wasm, err := guest.Build("shed", "../../sdk/c")
+	wasm, err := guest.Build("shed", sdkC)
 	if err != nil {
 		return nil, nil, err
 	}
