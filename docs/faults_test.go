@@ -26,7 +26,7 @@ func TestFaultsNameTestsThatExist(t *testing.T) {
 		} else if n != want {
 			t.Errorf("fault %d where %d belongs", n, want)
 		}
-		if named(t, want, cells[4]) == 0 {
+		if named(t, "fault "+strconv.Itoa(want), cells[4]) == 0 {
 			t.Errorf("fault %d names no test", want)
 		}
 		want++
@@ -36,20 +36,42 @@ func TestFaultsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// Every row of the cases names tests that are there, or says "not possible here" and why.
+func TestCasesNameTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("CASES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !caseRE.MatchString(strings.TrimSpace(cells[1])) {
+			continue
+		}
+		if strings.Contains(cells[2], "not possible here") && strings.TrimSpace(cells[3]) == "-" {
+			continue
+		}
+		if named(t, strings.TrimSpace(cells[1]), cells[3]) == 0 {
+			t.Errorf("case %s names no test", cells[1])
+		}
+	}
+}
+
+var caseRE = regexp.MustCompile(`^[QPTSCD]-[0-9]+`)
+
 var packageRE = regexp.MustCompile("`([a-z/-]+)` (.*)")
 
 // named counts the tests of a cell: packages with ";" between them, each with its tests.
-func named(t *testing.T, fault int, cell string) (n int) {
+func named(t *testing.T, what string, cell string) (n int) {
 	for _, part := range strings.Split(cell, ";") {
 		m := packageRE.FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
-			t.Errorf("fault %d: %q is not a package and its tests", fault, part)
+			t.Errorf("%s: %q is not a package and its tests", what, part)
 			continue
 		}
 		tests := testsOf(t, m[1])
 		for _, name := range strings.Split(m[2], ",") {
 			if name = strings.TrimSpace(name); !tests[name] {
-				t.Errorf("fault %d: package %s has no test %s", fault, m[1], name)
+				t.Errorf("%s: package %s has no test %s", what, m[1], name)
 			}
 			n++
 		}

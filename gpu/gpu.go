@@ -21,6 +21,9 @@ var (
 	ErrBatch   = errors.New("malformed batch")
 )
 
+// ErrUnsupported is what Copy, Save and Restore answer on a device that Info says cannot do it.
+var ErrUnsupported = errors.New("the device cannot do this")
+
 // Info is what a device can do. It does not change after the device was opened.
 type Info struct {
 	Device         string // what computes: "cpu", "CUDA0", "sim"
@@ -30,9 +33,14 @@ type Info struct {
 	VocabSize      int
 	ContextTokens  int // longest sequence, prompt and output together
 	KVTokens       int // tokens that all sequences together may hold
-	MaxSeqs        int // sequence ids are 0..MaxSeqs-1
+	MaxSeqs        int // sequences of one Forward; sequence ids are 0..MaxSeqs+SpareSeqs-1
+	SpareSeqs      int // further sequences that may be held, for prefixes that nothing runs on at present
 	MaxBatchTokens int // tokens of one Forward
-	Warnings       []string
+
+	CopyMin  int  // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
+	SharedKV bool // what was copied is held once, however many sequences have it
+	CanSave  bool // Save and Restore work
+	Warnings []string
 }
 
 // Item is one sequence's part of a batch: Tokens at positions Pos, Pos+1, ... The sequence must hold exactly the
@@ -59,9 +67,67 @@ type Device interface {
 	Logits(item, i int) ([]float32, error)
 	// Trim forgets the positions of seq from pos on. Trim(seq, 0) forgets the sequence.
 	Trim(seq, pos int) error
+	// Copy makes to, which must be empty, hold the first n positions of from.
+	Copy(from, to, n int) error
+	// Save returns what seq holds, for Restore on the same device. The sequence stays as it is.
+	Save(seq int) (*Saved, error)
+	// Restore makes seq, which must be empty, hold what was saved. A Saved may be restored any number of times.
+	Restore(seq int, s *Saved) error
 	// Abort makes a Forward that is running return ErrAborted soon. It has no effect on a later one.
 	Abort()
 	Close() error
+}
+
+// Saved is the KV of one sequence outside the device. Only the device that made it can read it; it never comes from outside the
+// process.
+type Saved struct {
+	Tokens int    // positions held
+	Data   []byte // with a checksum
+	State  any    // what a drafter keeps beside it
+}
+
+// Drafter is a model beside a device that guesses how its sequences go on: a small model, or a head on the device's own
+// hidden states. Its sequences are the device's: Trim, Copy, Save and Restore of the device act on both. It is called from the
+// device's goroutine.
+type Drafter interface {
+	Name() string // "draft-model", "eagle3", "mtp"
+	// Observe is called after each Forward without an error, and before the next one, with the number of tokens of each item that
+	// stay: those that were known, and the drafts that were accepted.
+	Observe(b *Batch, kept []int) error
+	// Draft guesses for all rows at once.
+	Draft(rows []DraftRow) error
+}
+
+// DraftRow is what a Drafter is asked for one sequence.
+type DraftRow struct {
+	Seq     int
+	History []Token // all known tokens; the device holds all but the last one
+	Max     int     // most drafts, >= 1
+	// Pick chooses the i-th draft from its row of logits, which is valid during the call only; a negative token ends the row's
+	// drafts. nil takes the most probable one.
+	Pick  func(i int, logits []float32) Token
+	Draft []Token // what Draft found: at most Max, appended to Draft[:0]
+}
+
+// Grammar restricts what may be written next. It belongs to one request and to one goroutine at a time.
+type Grammar interface {
+	// Allows tells whether t may come next.
+	Allows(t Token) bool
+	// Mask sets the logits of all tokens that may not come next to -Inf.
+	Mask(logits []float32)
+	// Accept moves on by t, which must be allowed.
+	Accept(t Token)
+	Close()
+}
+
+// Costs are measured times of a device's steps, in ns. 0 = not measured.
+type Costs struct {
+	// Step is a step of B sequences with k+1 rows each, by bucket of B (1 2 4 8 16 32 64 128) and k (0 to 15).
+	Step         [8][16]int64
+	PrefillToken int64 // one more prompt token in a step
+	DraftToken   int64 // drafting one token for one sequence
+	SaveToken    int64 // Save and Restore together, a token
+	Copy         int64 // one Copy, whatever its length
 }
 
 // Tokenizer turns text into tokens and back. Its methods may be called from any goroutine.

@@ -139,4 +139,13 @@ func (d *Device) Close() error {
 	return nil
 }
 
+// Copy is not possible yet.
+func (d *Device) Copy(from, to, n int) error { return gpu.ErrUnsupported }
+
+// Save is not possible yet.
+func (d *Device) Save(seq int) (*gpu.Saved, error) { return nil, gpu.ErrUnsupported }
+
+// Restore is not possible yet.
+func (d *Device) Restore(seq int, s *gpu.Saved) error { return gpu.ErrUnsupported }
+
 var _ gpu.Device = (*Device)(nil)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -228,5 +229,52 @@ func (d *Device) History(seq int) []gpu.Token { return d.seqs[seq].tokens }
 
 // Close does nothing.
 func (d *Device) Close() error { return nil }
+
+// Copy makes to hold the first n positions of from.
+func (d *Device) Copy(from, to, n int) error {
+	if err := d.checkCopy(from, to, n); err != nil {
+		return err
+	}
+	src, dst := &d.seqs[from], &d.seqs[to]
+	dst.tokens, dst.hash = append(dst.tokens[:0], src.tokens[:n]...), append(dst.hash[:0], src.hash[:n]...)
+	d.held += n
+	return nil
+}
+
+func (d *Device) checkCopy(from, to, n int) error {
+	switch {
+	case from < 0 || from >= len(d.seqs) || to < 0 || to >= len(d.seqs) || from == to:
+		return fmt.Errorf("copy sequence %d to %d: sequences are 0..%d", from, to, len(d.seqs)-1)
+	case len(d.seqs[to].tokens) != 0:
+		return fmt.Errorf("copy sequence %d to %d: the latter is not empty", from, to)
+	case n < 1 || n > len(d.seqs[from].tokens):
+		return fmt.Errorf("copy %d tokens of sequence %d, which holds %d", n, from, len(d.seqs[from].tokens))
+	}
+	return nil
+}
+
+// Save keeps what seq holds.
+func (d *Device) Save(seq int) (*gpu.Saved, error) {
+	if seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) == 0 {
+		return nil, fmt.Errorf("save sequence %d: it holds nothing", seq)
+	}
+	h := &d.seqs[seq]
+	kept := history{tokens: slices.Clone(h.tokens), hash: slices.Clone(h.hash)}
+	return &gpu.Saved{Tokens: len(kept.tokens), State: kept}, nil
+}
+
+// Restore makes seq hold what was saved.
+func (d *Device) Restore(seq int, s *gpu.Saved) error {
+	if s == nil {
+		return fmt.Errorf("restore sequence %d: nothing was saved", seq)
+	}
+	kept, ok := s.State.(history)
+	if !ok || seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) != 0 {
+		return fmt.Errorf("restore sequence %d: it is not empty, or what was saved is another device's", seq)
+	}
+	d.seqs[seq] = history{tokens: slices.Clone(kept.tokens), hash: slices.Clone(kept.hash)}
+	d.held += len(kept.tokens)
+	return nil
+}
 
 var _ gpu.Device = (*Device)(nil)

@@ -23,7 +23,27 @@ type Request struct {
 	Deadline    int64 // ns from Arrival for the whole answer; 0 = none
 	Attempt     int
 	Stream      bool
-	NoSpec      bool // the client opted out of speculation
+	NoSpec      bool        // the client opted out of speculation
+	TTFT        int64       // ns from Arrival for the first token; 0 = none. For policies; a miss ends nothing
+	Logprobs    bool        // report the log probability of each token
+	TopLogprobs int         // most probable tokens to report beside each, 0..MaxLogprobs
+	Grammar     gpu.Grammar // nil = any token may follow; the engine closes it
+}
+
+// MaxLogprobs is the most alternatives that are reported beside a token.
+const MaxLogprobs = 20
+
+// Logprob is one token with the logarithm of its probability, before temperature and truncation.
+type Logprob struct {
+	Token gpu.Token
+	Piece []byte
+	Log   float64
+}
+
+// TokenProbs is what is reported of one token of the output.
+type TokenProbs struct {
+	Logprob
+	Top []Logprob // most probable first
 }
 
 // Event is text that may be shown, with the tokens behind it. Text is valid UTF-8 and may be "" when tokens end inside a
@@ -31,6 +51,8 @@ type Request struct {
 type Event struct {
 	Text   string
 	Tokens int
+	Last   bool         // the end follows at once: Events is closed next
+	Probs  []TokenProbs // of the tokens, where the request asked for them
 }
 
 // Result is how a request ended.

@@ -29,13 +29,14 @@ type loop struct {
 	sampled  []sampled // by row of flying
 	todo     []int     // scratch of sampleRows
 
+	saved    map[uint64]*gpu.Saved // KV of preempted requests
 	forward  chan struct{}
 	computed chan error
 	empty    []chan struct{} // closed once nothing is live
 }
 
 func newLoop(e *Engine, core *sched.Core) loop {
-	return loop{e: e, core: core, live: map[uint64]*active{}, forward: make(chan struct{}), computed: make(chan error, 1)}
+	return loop{e: e, core: core, live: map[uint64]*active{}, saved: map[uint64]*gpu.Saved{}, forward: make(chan struct{}), computed: make(chan error, 1)}
 }
 
 func (l *loop) run() {
@@ -154,14 +155,36 @@ func (l *loop) startStep() {
 		return
 	}
 	l.flying = b
-	for _, seq := range b.Vacate {
-		if err := l.e.cfg.Device.Trim(seq, 0); err != nil {
-			l.finishStep(fmt.Errorf("drop sequence %d: %w", seq, err))
+	for i := range b.Ops {
+		if err := l.moveKV(&b.Ops[i]); err != nil {
+			l.finishStep(err)
 			return
 		}
 	}
 	l.buildBatch(b)
 	l.forward <- struct{}{}
+}
+
+// moveKV changes what the device's sequences hold.
+func (l *loop) moveKV(op *sched.Op) (err error) {
+	dev := l.e.cfg.Device
+	switch op.Kind {
+	case sched.OpTrim:
+		err = dev.Trim(op.Seq, op.Tokens)
+	case sched.OpCopy:
+		err = dev.Copy(op.From, op.Seq, op.Tokens)
+	case sched.OpSave:
+		l.saved[op.ID], err = dev.Save(op.Seq)
+	case sched.OpRestore:
+		err = dev.Restore(op.Seq, l.saved[op.ID])
+		delete(l.saved, op.ID)
+	case sched.OpForget:
+		delete(l.saved, op.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("change KV of sequence %d: %w", op.Seq, err)
+	}
+	return nil
 }
 
 func (l *loop) buildBatch(b *sched.Batch) {

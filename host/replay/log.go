@@ -33,10 +33,10 @@ const (
 )
 
 func (l *decisionLog) step(now int64, b *sched.Batch) {
-	l.put(entryStep, now, int64(b.Step), int64(len(b.Rows)), int64(len(b.Vacate)),
+	l.put(entryStep, now, int64(b.Step), int64(len(b.Rows)), int64(len(b.Ops)),
 		int64(b.Spec.NgramMin), int64(b.Spec.NgramMax), int64(b.Spec.VerifySlots))
-	for _, v := range b.Vacate {
-		l.put(int64(v))
+	for _, op := range b.Ops {
+		l.put(int64(op.Kind), int64(op.Seq), int64(op.From), int64(op.Tokens), int64(op.ID))
 	}
 	for i := range b.Rows {
 		r := &b.Rows[i]

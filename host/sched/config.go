@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
@@ -25,6 +26,12 @@ type Config struct {
 	MaxPreemptions int   // of one request; the next one ends it with preempt_failed
 	MaxBypass      int   // how often later requests may overtake one that lacks KV blocks
 	StallAfter     int64 // ns that something may wait while nothing runs before the host overrides the policies
+
+	SpareSeqs int  // sequence ids beyond MaxSeqs that may hold prefixes; 0 = finished requests' places only
+	CopyMin   int  // fewest tokens of a prefix that are copied rather than computed; 0 = never
+	SharedKV  bool // a copied prefix takes no further KV blocks
+	MaxSaved  int  // tokens of preempted requests that may be kept outside the device; 0 = preemption is by recompute
+	Costs     gpu.Costs
 
 	SLO  [abi.Classes]abi.ClassSLO
 	Seed uint64 // of State.RngSeed

@@ -48,7 +48,7 @@ func (c *Core) Plan(now int64) *Batch {
 	}
 	c.snapshot(now, c.reads)
 	c.deliverEvents()
-	c.batch = Batch{Rows: c.batch.Rows[:0], Vacate: c.batch.Vacate[:0], Step: c.stats.Steps + 1}
+	c.batch = Batch{Rows: c.batch.Rows[:0], Ops: c.batch.Ops[:0], Step: c.stats.Steps + 1}
 	f := filling{now: now}
 	f.lim, f.batchBy = c.batchLimits()
 	f.tokens = f.lim.tokens
@@ -64,7 +64,9 @@ func (c *Core) Plan(now int64) *Batch {
 	}
 	c.stall = 0
 	c.planDrafts(&f)
-	c.batch.Vacate = append(c.batch.Vacate, c.vacate...)
+	for _, seq := range c.vacate {
+		c.batch.Ops = append(c.batch.Ops, Op{Kind: OpTrim, Seq: seq})
+	}
 	c.vacate = c.vacate[:0]
 	c.batch.started = now
 	for _, row := range c.batch.Rows {

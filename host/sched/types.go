@@ -59,7 +59,8 @@ type Request struct {
 	TTFTDeadline int64  // ns on the clock for the first token; 0 = none
 	Attempt      int
 	Stream       bool
-	NoSpec       bool // the client opted out of speculation
+	NoSpec       bool     // the client opted out of speculation
+	Hashes       []uint64 // of each full KV block of the prompt, each over all tokens up to the block's end; nil = never shared
 
 	Enqueued   int64 // when it entered the queue; 0 = never
 	Scheduled  int64 // when it first got a place; 0 = never
@@ -74,6 +75,7 @@ type Request struct {
 	Emissions   int // steps that emitted at least one token
 	Preemptions int
 	TokensLost  int
+	Cached      int // prompt tokens that were found in the prefix cache when it first ran
 	Drafted     int
 	Accepted    int
 
@@ -99,10 +101,31 @@ type Batch struct {
 	Step   uint64
 	Rows   []Row
 	Tokens int     // tokens of all rows without drafts
-	Vacate []int   // places whose KV must be dropped before the step
+	Ops    []Op    // what the device does to its KV cache before the step, in this order
 	Spec   SpecCfg // how to draft
 
 	started int64 // when it was planned
+}
+
+// OpKind is what an Op does.
+type OpKind uint8
+
+// The kinds of Op.
+const (
+	OpTrim    OpKind = iota // Seq holds its first Tokens tokens from now on
+	OpCopy                  // Seq, which is empty, gets the first Tokens tokens of From
+	OpSave                  // what Seq holds is kept outside the device as request ID's
+	OpRestore               // Seq, which is empty, gets what was kept as request ID's, which is then forgotten
+	OpForget                // what was kept as request ID's is forgotten
+)
+
+// Op changes what the device's sequences hold.
+type Op struct {
+	Kind   OpKind
+	Seq    int
+	From   int
+	Tokens int
+	ID     uint64
 }
 
 // SpecCfg is the speculation plan of one step after clamping.
@@ -126,4 +149,8 @@ type Result struct {
 	Emitted int     // tokens emitted: 1..Drafted+1 when Sample and the device did not fail; fewer only when Done
 	Drafted int     // draft tokens verified, 0..Row.Draft
 	Done    Outcome // OutcomeNone to go on
+
+	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes
+	HitLength int      // of the n-gram that matches at the end of the text now; 0 = none
+	Available int      // draft tokens that it offers for the next step
 }
