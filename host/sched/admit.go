@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -68,6 +69,7 @@ func (c *Core) register(now int64, r *Request) {
 	}
 	c.byID[r.ID] = r
 	r.core = coreState{seq: -1, specCap: -1, maxTokens: min(r.MaxTokens, c.cfg.ContextTokens-r.PromptTokens)}
+	r.core.hashes = slices.Clip(r.Hashes[:min(len(r.Hashes), r.PromptTokens/c.cfg.BlockSize)])
 	if r.TTL > 0 {
 		r.core.expires = r.Arrival + r.TTL
 	}

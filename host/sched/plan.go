@@ -64,10 +64,8 @@ func (c *Core) Plan(now int64) *Batch {
 	}
 	c.stall = 0
 	c.planDrafts(&f)
-	for _, seq := range c.vacate {
-		c.batch.Ops = append(c.batch.Ops, Op{Kind: OpTrim, Seq: seq})
-	}
-	c.vacate = c.vacate[:0]
+	c.batch.Ops = append(c.batch.Ops, c.kv.ops...)
+	c.kv.ops = c.kv.ops[:0]
 	c.batch.started = now
 	for _, row := range c.batch.Rows {
 		row.Req.BatchBy = f.batchBy

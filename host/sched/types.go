@@ -137,7 +137,7 @@ type SpecCfg struct {
 // Row is one request's part of a step: its known tokens Start..Start+Tokens-1, and up to Draft draft tokens after them.
 type Row struct {
 	Req    *Request
-	Seq    int  // its place, 0..MaxSeqs-1
+	Seq    int  // its place, 0..MaxSeqs+SpareSeqs-1
 	Start  int  // tokens already computed
 	Tokens int  // tokens to compute, >= 1
 	Sample bool // the row reaches the end of the known tokens: it emits
@@ -150,7 +150,7 @@ type Result struct {
 	Drafted int     // draft tokens verified, 0..Row.Draft
 	Done    Outcome // OutcomeNone to go on
 
-	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes
+	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes; nil = never shared
 	HitLength int      // of the n-gram that matches at the end of the text now; 0 = none
 	Available int      // draft tokens that it offers for the next step
 }
