@@ -19,10 +19,14 @@ func (c *Core) Complete(now int64, results []Result) {
 		c.redo(b.Ops)
 	}
 	c.stats.Steps++
-	c.win.advance(now, c.Waiting() > 0)
-	prefilled := 0
+	c.win.advance(now, c.queueMoves())
+	prefilled, computed := 0, false
 	for i := range b.Rows {
 		prefilled += c.completeRow(now, &b.Rows[i], results[i])
+		computed = computed || results[i].Done != OutcomeFailed
+	}
+	if computed {
+		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
 }
@@ -74,6 +78,8 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		c.end(now, r, res.Done)
 	case r.Generated >= r.core.maxTokens:
 		c.end(now, r, OutcomeLength)
+	case overdue(now, r.Deadline):
+		c.endLate(now, r)
 	default:
 		c.shrink(r)
 	}
