@@ -22,6 +22,9 @@ var (
 	ErrMemory  = errors.New("the device is out of memory")
 )
 
+// ErrLost is wrapped by errors after which a device computes nothing until it was Reset.
+var ErrLost = errors.New("the device has failed and must be reset")
+
 // ErrUnsupported is what Copy, Save and Restore answer on a device that Info says cannot do it.
 var ErrUnsupported = errors.New("the device cannot do this")
 
@@ -79,7 +82,8 @@ type Device interface {
 	Close() error
 }
 
-// Resetter is a Device that can be started anew after it failed. Nothing that it held is left, and what it saved cannot be restored.
+// Resetter is a Device that can begin anew after ErrLost: what it held is gone, and it computes again. What was saved before can
+// still be restored. It is called from the device's goroutine.
 type Resetter interface {
 	Reset() error
 }

@@ -21,6 +21,7 @@ type active struct {
 	hashes  []uint64    // of the full blocks of history; nil = never shared
 	text    textStream
 	unsent  Event // what is known and not sent: no text yet that may be shown, or none at all
+	probAt  []int // by unsent.Probs: where the token's bytes begin in the text
 	gaps    []trace.Gap
 	last    int64 // time of the last emission
 	err     error // the first thing that went wrong
@@ -39,10 +40,14 @@ func (a *active) take(tok gpu.Tokenizer, from int, s *sampled) {
 			s.done = sched.OutcomeCompleted
 			break
 		}
+		if a.req.Logprobs {
+			a.addProbs(tok, t, s.rows[i-from])
+		}
 		piece, stopped := a.text.push(tok.Piece(t))
 		s.text += piece
 		if stopped {
 			s.done = sched.OutcomeCompleted
+			a.dropProbs()
 		}
 	}
 	a.history = a.history[:from+s.emitted]
@@ -84,7 +89,7 @@ func (a *active) send(last bool) bool {
 	}
 	a.unsent.Last = last
 	a.stream.events <- a.unsent
-	a.unsent = Event{}
+	a.unsent, a.probAt = Event{}, a.probAt[:0]
 	return true
 }
 

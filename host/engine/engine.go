@@ -70,7 +70,7 @@ func (e *Engine) unix(at int64) int64 { return e.start.UnixNano() + at - 1 }
 // Submit hands a request to the loop. It fails on a malformed request and once the engine is closed; a rejection by limits
 // or policies is not an error but the Result of the Stream.
 func (e *Engine) Submit(req Request) (*Stream, error) {
-	streams, err := e.SubmitAll(req)
+	streams, err := e.SubmitAll([]Request{req})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (e *Engine) Submit(req Request) (*Stream, error) {
 }
 
 // SubmitAll hands requests over together: they are judged in one go, in their order. After an error none was taken.
-func (e *Engine) SubmitAll(reqs ...Request) ([]*Stream, error) {
+func (e *Engine) SubmitAll(reqs []Request) ([]*Stream, error) {
 	streams, err := e.submit(reqs)
 	if err != nil {
 		for i := range reqs {
@@ -211,7 +211,7 @@ func (e *Engine) Drain(ctx context.Context) {
 	// Mark first, abort then: what the abort fails is already on its way out as drained.
 	e.say(message{run: func(now int64) {
 		e.loop.cancelAll(now)
-		e.cfg.Device.Abort()
+		e.loop.abandon()
 	}})
 	select {
 	case <-empty:

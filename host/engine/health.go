@@ -105,8 +105,8 @@ func (l *loop) judgeStep(now, took int64, err error) {
 		h.seqs, h.good = max(1, len(l.job.rows)/2), 0
 		l.e.cfg.Log.Warn("the device lacks memory: fewer requests run at a time for a while", "places", h.seqs)
 	}
-	if h.failures >= resetAfter {
-		broken := fmt.Errorf("the device failed %d steps in a row: %w", h.failures, err)
+	if h.failures >= resetAfter || errors.Is(err, gpu.ErrLost) {
+		broken := fmt.Errorf("the device failed, %d steps in a row: %w", h.failures, err)
 		h.broken.Store(&broken)
 		if h.resetAt == 0 {
 			h.resetAt = now

@@ -145,11 +145,8 @@ func (q *sequences) holds(seq int, tokens []gpu.Token) {
 // doubt notes that nobody knows what the sequence holds.
 func (q *sequences) doubt(seq int) { q.seqs[seq] = sequence{dirty: true} }
 
-// clear notes that the device holds nothing any more, and what it saved is worth nothing.
-func (q *sequences) clear() {
-	clear(q.seqs)
-	q.forgetAll()
-}
+// clear notes that the device holds nothing any more.
+func (q *sequences) clear() { clear(q.seqs) }
 
 func (q *sequences) forgetAll() {
 	clear(q.saved)

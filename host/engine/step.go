@@ -125,7 +125,8 @@ func (l *loop) draft() {
 	if len(j.asked) == 0 {
 		return
 	}
-	if l.drafterDid(l.drafter.Draft(j.asked)) {
+	err := l.drafter.Draft(j.asked)
+	if !errors.Is(err, gpu.ErrAborted) && l.drafterDid(err) {
 		for n, i := range j.asking {
 			p := &j.rows[i]
 			p.draft = p.a.cut(l, j.asked[n].Draft, p.Draft)
