@@ -81,7 +81,7 @@ func (c *Core) preempt(now int64, r *Request) {
 	c.event(abi.EventKindPreempted, now, r, int64(lost))
 	c.stop(now, r)
 	if ends {
-		r.Verdict = Verdict{Status: statusUnavailable, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
+		r.Verdict = Verdict{Status: c.cfg.Statuses.Capacity, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
 		c.end(now, r, OutcomePreemptFailed)
 	}
 }
