@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -69,6 +70,7 @@ func (c *Core) register(now int64, r *Request) {
 	}
 	c.byID[r.ID] = r
 	r.core = coreState{seq: -1, specCap: -1, maxTokens: min(r.MaxTokens, c.cfg.ContextTokens-r.PromptTokens)}
+	r.core.hashes = slices.Clip(r.Hashes[:min(len(r.Hashes), r.PromptTokens/c.cfg.BlockSize)])
 	if r.TTL > 0 {
 		r.core.expires = r.Arrival + r.TTL
 	}
@@ -91,6 +93,8 @@ func (c *Core) hardLimits(r *Request) (Verdict, bool) {
 		return never("kv_cache")
 	case c.host == abi.HostStateDraining:
 		return Verdict{Status: c.cfg.Statuses.Draining, Reason: abi.ReasonDraining, Limit: "draining"}, false
+	case c.pressure.Refuse:
+		return Verdict{Status: c.cfg.Statuses.Capacity, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "memory"}, false
 	case len(c.waiting) >= c.cfg.MaxWaiting:
 		return full("queue_requests")
 	case c.waitingTokens+r.PromptTokens > c.cfg.MaxWaitingTokens:

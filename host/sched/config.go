@@ -10,7 +10,7 @@ import (
 
 // Config is the host's hard limits and objectives. No policy can go beyond them.
 type Config struct {
-	MaxSeqs        int // places in the batch; sequence ids are 0..MaxSeqs-1
+	MaxSeqs        int // places in the batch; sequence ids are 0..MaxSeqs+SpareSeqs-1
 	MaxBatchTokens int // tokens of one step, drafts included; >= MaxSeqs
 	ContextTokens  int // longest request, prompt and output together
 	BlockSize      int // tokens in a KV block
@@ -86,7 +86,7 @@ func (c Config) Validate() error {
 		{"MaxSeqs", c.MaxSeqs, 1}, {"MaxBatchTokens", c.MaxBatchTokens, c.MaxSeqs}, {"ContextTokens", c.ContextTokens, 2},
 		{"BlockSize", c.BlockSize, 1}, {"Blocks", c.Blocks, 1}, {"MaxDraft", c.MaxDraft, 0}, {"ChunkTokens", c.ChunkTokens, 1},
 		{"MaxWaiting", c.MaxWaiting, 1}, {"MaxWaitingTokens", c.MaxWaitingTokens, 1}, {"MaxPreemptions", c.MaxPreemptions, 0},
-		{"MaxBypass", c.MaxBypass, 0},
+		{"MaxBypass", c.MaxBypass, 0}, {"SpareSeqs", c.SpareSeqs, 0}, {"CopyMin", c.CopyMin, 0}, {"MaxSaved", c.MaxSaved, 0},
 	} {
 		if f.v < f.least {
 			return fmt.Errorf("validate scheduler: %s is %d, must be at least %d", f.name, f.v, f.least)

@@ -71,10 +71,8 @@ func (c *Core) Plan(now int64) *Batch {
 	}
 	c.stall = 0
 	c.planDrafts(&f)
-	for _, seq := range c.vacate {
-		c.batch.Ops = append(c.batch.Ops, Op{Kind: OpTrim, Seq: seq})
-	}
-	c.vacate = c.vacate[:0]
+	c.batch.Ops = append(c.batch.Ops, c.kv.ops...)
+	c.kv.ops = c.kv.ops[:0]
 	c.batch.started = now
 	for _, row := range c.batch.Rows {
 		row.Req.BatchBy = f.batchBy
@@ -109,7 +107,7 @@ func (c *Core) batchLimits() (limits, abi.PolicyID) {
 	}
 	p := &c.plan.plan
 	l := limits{
-		seqs:      c.clamp(p.MaxSeqs, c.cfg.MaxSeqs),
+		seqs:      c.limitSeqs(c.clamp(p.MaxSeqs, c.cfg.MaxSeqs)),
 		tokens:    c.clamp(p.MaxBatchedTokens, c.cfg.MaxBatchTokens),
 		prefill:   c.clamp(p.PrefillBudgetTokens, c.cfg.MaxBatchTokens),
 		chunk:     c.clamp(p.ChunkTokens, c.cfg.MaxBatchTokens),
@@ -213,7 +211,7 @@ func (c *Core) force(f *filling) bool {
 	if waited < c.cfg.StallAfter {
 		return false
 	}
-	f.lim = limits{seqs: c.cfg.MaxSeqs, tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
+	f.lim = limits{seqs: c.limitSeqs(c.cfg.MaxSeqs), tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
 	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
 	if !c.enter(f, head) {
 		return false

@@ -75,7 +75,8 @@ func (c *Core) snapshotBatch() {
 	}
 	s.Decoding = s.Running - s.Prefilling
 	s.MaxNumSeqs, s.MaxBatchedTokens = uint32(c.cfg.MaxSeqs), uint32(c.cfg.MaxBatchTokens)
-	s.BlockSize, s.BlocksTotal, s.BlocksFree = uint32(c.cfg.BlockSize), uint32(c.cfg.Blocks), uint32(c.free)
+	s.BlockSize, s.BlocksTotal, s.BlocksFree = uint32(c.cfg.BlockSize), uint32(c.cfg.Blocks), uint32(c.kv.available())
+	s.BlocksCached = uint32(c.kv.cached)
 	s.KNow, s.KMax = uint32(c.lastKNow), uint32(c.cfg.MaxDraft)
 }
 

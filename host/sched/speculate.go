@@ -99,8 +99,6 @@ func (c *Core) rowDraft(r *Request, plan uint32, own int32) int {
 func (c *Core) draftBlocks(row *Row, k int) int {
 	r, end := row.Req, row.Start+row.Tokens
 	need := max(0, c.blocksFor(end+k)-r.core.blocks)
-	take := min(need, c.free)
-	c.free -= take
-	r.core.blocks += take
+	c.take(r, min(need, c.kv.available()))
 	return max(0, min(k, r.core.blocks*c.cfg.BlockSize-end))
 }

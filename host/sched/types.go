@@ -93,7 +93,7 @@ type Verdict struct {
 	Status     int        // 400, 429, 503, 504 or 529 for a rejection
 	Reason     abi.Reason // why
 	RetryAfter int64      // ns, whole seconds; 0 = waiting cannot help
-	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "preemptions"; "" = a policy or TTL
+	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "memory", "preemptions"; "" = a policy or TTL
 }
 
 // Batch is one device step.
@@ -138,7 +138,7 @@ type SpecCfg struct {
 // Row is one request's part of a step: its known tokens Start..Start+Tokens-1, and up to Draft draft tokens after them.
 type Row struct {
 	Req    *Request
-	Seq    int  // its place, 0..MaxSeqs-1
+	Seq    int  // its place, 0..MaxSeqs+SpareSeqs-1
 	Start  int  // tokens already computed
 	Tokens int  // tokens to compute, >= 1
 	Sample bool // the row reaches the end of the known tokens: it emits
@@ -150,8 +150,9 @@ type Result struct {
 	Emitted int     // tokens emitted: 1..Drafted+1 when Sample and the device did not fail; fewer only when Done
 	Drafted int     // draft tokens verified, 0..Row.Draft
 	Done    Outcome // OutcomeNone to go on
+	Lost    bool    // nothing was computed: the device does not hold the tokens before the row. They are computed again
 
-	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes
+	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes; nil = never shared
 	HitLength int      // of the n-gram that matches at the end of the text now; 0 = none
 	Available int      // draft tokens that it offers for the next step
 }
