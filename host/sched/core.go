@@ -37,7 +37,7 @@ type coreState struct {
 	bypassed  int
 
 	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
-	aged         bool // it got its place that way: no newcomer takes it
+	aged         bool // it got its place that way
 	prev, next   *Request
 
 	score, victim int64
