@@ -19,10 +19,14 @@ func (c *Core) Complete(now int64, results []Result) {
 		c.redo(b.Ops)
 	}
 	c.stats.Steps++
-	c.win.advance(now, c.Waiting() > 0)
-	prefilled := 0
+	c.win.advance(now, c.queueMoves())
+	prefilled, computed := 0, false
 	for i := range b.Rows {
 		prefilled += c.completeRow(now, &b.Rows[i], results[i])
+		computed = computed || results[i].Done != OutcomeFailed
+	}
+	if computed {
+		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
 }
@@ -52,6 +56,10 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		c.end(now, r, res.Done)
 		return 0
 	}
+	if res.Lost {
+		c.lose(now, r)
+		return 0
+	}
 	if row.Sample != (res.Emitted > 0) || res.Drafted > row.Draft || res.Emitted > res.Drafted+1 {
 		panic(fmt.Sprintf("BUG: request %d: a result of %d tokens and %d drafts for a row that allows %d (sample %v)",
 			r.ID, res.Emitted, res.Drafted, row.Draft, row.Sample))
@@ -74,6 +82,8 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		c.end(now, r, res.Done)
 	case r.Generated >= r.core.maxTokens:
 		c.end(now, r, OutcomeLength)
+	case overdue(now, r.Deadline):
+		c.endLate(now, r)
 	default:
 		c.shrink(r)
 	}

@@ -36,6 +36,10 @@ type coreState struct {
 	queuedAt  int64    // start of the present wait
 	bypassed  int
 
+	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
+	aged         bool // it got its place that way: no newcomer takes it
+	prev, next   *Request
+
 	score, victim int64
 	flags         abi.RankFlag
 }
@@ -52,6 +56,10 @@ type Stats struct {
 	OutputTokens      uint64
 	Drafted, Accepted uint64
 	Forced            uint64 // heads that ran against the policies' will, so that something runs
+	Aged              uint64 // requests that ran ahead of the policies' order, since they had waited for too long
+	Rejecting         uint64 // spans of Config.RejectingAfter in which requests were rejected and none got a place
+	Infeasible        uint64 // requests that could never fit
+	Refused           [abi.Classes]Refusals
 	Clamped           uint64 // values of policies that were beyond a hard limit
 	PrefixQueries     uint64 // prompt tokens looked up in the prefix cache
 	PrefixHits        uint64 // of them, those found
@@ -72,6 +80,8 @@ type Core struct {
 	epoch  uint32
 	host   abi.HostState
 
+	pressure Pressure
+
 	byID     map[uint64]*Request
 	waiting  []*Request // never ran; in native order
 	resuming []*Request // preempted; in the order of their first scheduling
@@ -85,8 +95,16 @@ type Core struct {
 
 	waitingTokens int
 	waitingBytes  int64
+	lines         [abi.Classes]line
 	tenants       tenantTable
-	judgeFrom     int // where the next tick goes on judging the queue
+	judgeFrom     int   // where the next tick goes on judging the queue
+	nextExpiry    int64 // nothing runs out of time before
+	pausedAt      int64
+	rejecting     int64 // since when there are only rejections; 0 = there is none
+	entries       int   // requests that got a place since the last one that was lifted
+
+	pace    pace
+	notices noticeLog
 
 	stats  Stats
 	win    windows
@@ -97,16 +115,20 @@ type Core struct {
 	spec     heldSpec
 	lastKNow int
 
-	state    abi.State
-	rows     []abi.Row
-	verdicts []abi.Verdict
-	by       []abi.PolicyID
-	ranks    []abi.Ranking
-	ks       []int32
-	pick     []*Request // scratch: whom rows shows
-	batch    Batch
-	decoding []int      // scratch: rows of the batch that decode
-	order    []*Request // scratch: the queue in the policy's order
+	state      abi.State
+	rows       []abi.Row
+	verdicts   []abi.Verdict
+	by         []abi.PolicyID
+	ranks      []abi.Ranking
+	ks         []int32
+	pick       []*Request // scratch: whom rows shows
+	batch      Batch
+	decoding   []int      // scratch: rows of the batch that decode
+	ranked     []*Request // the waiting requests that the policies ranked for this step, best first
+	order      []*Request // scratch: the queue in the order in which it should enter
+	late       []*Request // scratch
+	prefilling []*Request // scratch
+	lifted     []*Request // whose turn it is by age
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.
@@ -116,6 +138,7 @@ func New(cfg Config, policy abi.Decider) (*Core, error) {
 	}
 	c := &Core{
 		cfg: cfg, byID: map[uint64]*Request{}, kv: newKVCache(&cfg), tenants: newTenantTable(),
+		nextExpiry: never, pace: newPace(&cfg.Costs),
 		rows: make([]abi.Row, abi.MaxRows), verdicts: make([]abi.Verdict, abi.MaxRows),
 		by: make([]abi.PolicyID, abi.MaxRows), ranks: make([]abi.Ranking, abi.MaxRows), ks: make([]int32, abi.MaxRows),
 	}
@@ -135,9 +158,6 @@ func (c *Core) SetPolicies(p abi.Decider, epoch uint32) {
 	}
 	c.plan, c.spec = heldPlan{}, heldSpec{}
 }
-
-// SetHostState says that the host serves, drains (arrivals are refused) or is paused (no step starts).
-func (c *Core) SetHostState(s abi.HostState) { c.host = s }
 
 // Config returns the limits that the Core was made with.
 func (c *Core) Config() Config { return c.cfg }
@@ -211,6 +231,7 @@ func (c *Core) end(now int64, r *Request, as Outcome) {
 	c.forget(r)
 	delete(c.byID, r.ID)
 	r.core.place, r.Outcome, r.Ended = placeEnded, as, now
+	c.refused(now, r, as)
 	c.stats.Ended[as]++
 	c.win.ended(now, r)
 	c.event(abi.EventKindEnded, now, r, int64(as))

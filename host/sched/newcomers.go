@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-
-	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // head is who enters next: first those that were preempted, then the policy's order.
@@ -13,7 +11,7 @@ func (c *Core) head(f *filling) *Request {
 	if len(c.resuming) > 0 {
 		return c.resuming[0]
 	}
-	for _, r := range f.order {
+	for _, r := range c.queue(f) {
 		if r.core.place == placeWaiting && !c.comesSoon(r, c.wayIn(r)) {
 			return r
 		}
@@ -30,6 +28,9 @@ func (c *Core) mayEnter(f *filling, r, gone *Request) bool {
 	}
 	if r == nil || running >= f.lim.seqs || used > f.lim.kvCeiling {
 		return false
+	}
+	if r.core.turn {
+		return true
 	}
 	if r.Class != 0 && f.lim.reserve > 0 && running >= f.lim.seqs-f.lim.reserve {
 		return false
@@ -69,8 +70,11 @@ func (c *Core) prefills() bool {
 
 // placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
 func (c *Core) placeNewcomers(f *filling) {
+	if len(c.running) >= f.lim.seqs {
+		return
+	}
 	queue := append(c.pick[:0], c.resuming...)
-	queue = append(queue, f.order...)
+	queue = append(queue, c.queue(f)...)
 	c.pick = queue
 	c.deferred = 0
 	var blocked []*Request
@@ -128,9 +132,7 @@ func (c *Core) enter(f *filling, r *Request) bool {
 		c.countLost(r)
 	} else {
 		c.countHit(r)
-		r.Scheduled, r.PriorityBy = f.now, f.rankBy
-		c.win.scheduled(f.now, r)
-		c.event(abi.EventKindScheduled, f.now, r, 0)
+		c.started(f, r)
 	}
 	c.place(f, r, n)
 	f.prefill -= n

@@ -81,7 +81,7 @@ func (c *Core) preempt(now int64, r *Request) {
 	c.event(abi.EventKindPreempted, now, r, int64(lost))
 	c.stop(now, r)
 	if ends {
-		r.Verdict = Verdict{Status: statusUnavailable, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
+		r.Verdict = Verdict{Status: c.cfg.Statuses.Capacity, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
 		c.end(now, r, OutcomePreemptFailed)
 	}
 }
@@ -95,10 +95,10 @@ func (c *Core) stop(now int64, r *Request) {
 // clearPlace preempts one running request for the best waiting one, if a policy allows it, the victim is strictly worse,
 // and the newcomer then runs in this very step (placeClaim): a victim of nothing would be one at every step.
 func (c *Core) clearPlace(f *filling) {
-	if len(f.order) == 0 || f.rankBy <= abi.Native {
+	if len(c.ranked) == 0 || f.rankBy <= abi.Native {
 		return
 	}
-	r := f.order[0]
+	r := c.ranked[0]
 	if !r.core.flags.Has(abi.RankFlagMayPreempt) || len(c.running) == 0 || len(c.running) > f.lim.seqs {
 		return
 	}

@@ -27,7 +27,7 @@ func (k *call) sendStream(c *fiber.Ctx) (handedOver bool, err error) {
 	case ev, ok := <-k.out.Events():
 		if !ok {
 			<-k.out.Done()
-			return false, resultError(k.id, k.out.Result())
+			return false, resultError(k.out.Result())
 		}
 		b.emit(ev)
 	case <-k.watch.gone:
@@ -160,7 +160,7 @@ func (b *body) finish(last engine.Event, pending bool) {
 		if pending && last.Text != "" {
 			b.chunk(last.Text, "")
 		}
-		b.breakOff(resultError(b.id, r))
+		b.breakOff(resultError(r))
 		return
 	}
 	b.tokens = r.OutputTokens

@@ -23,7 +23,7 @@ func (k *call) sendWhole(c *fiber.Ctx) error {
 	<-k.out.Done()
 	r := k.out.Result()
 	if !complete(r) {
-		return resultError(k.id, r)
+		return resultError(r)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(k.appendWhole(make([]byte, 0, len(text)+512), text, r))
