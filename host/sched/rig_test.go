@@ -34,7 +34,7 @@ type rig struct {
 	outputs map[uint64][]gpu.Token // of ended requests
 	ended   map[uint64]*sched.Request
 	ops     map[sched.OpKind]int
-	last    []sched.Op // of the last step
+	watch   func(*sched.Batch) // sees each step before it is computed
 	faults
 }
 
@@ -142,7 +142,9 @@ func (g *rig) check() {
 
 // apply does the step's operations.
 func (g *rig) apply(b *sched.Batch) error {
-	g.last = append(g.last[:0], b.Ops...)
+	if g.watch != nil {
+		g.watch(b)
+	}
 	for _, op := range b.Ops {
 		if g.op != nil && g.op() {
 			return errInjected
