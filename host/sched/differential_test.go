@@ -90,7 +90,7 @@ func (x *kvTraffic) drawFaults(on bool) {
 		return func() bool { return on && rapid.IntRange(0, n-1).Draw(x.t, name) == 0 }
 	}
 	x.faults = faults{op: oneIn(60, "op fails"), save: oneIn(5, "save fails"), forward: oneIn(40, "step fails"),
-		row: oneIn(60, "row fails"), stop: oneIn(25, "stop"), draft: x.guess}
+		row: oneIn(60, "row fails"), lost: func(uint64) bool { return oneIn(60, "row lost")() }, stop: oneIn(25, "stop"), draft: x.guess}
 	if !on {
 		x.faults = faults{draft: x.guess}
 	}
@@ -124,10 +124,12 @@ func (x *kvTraffic) traffic() {
 			x.newRequest()
 		case do == 5 && x.next > 0:
 			x.core.Cancel(x.now, rapid.Uint64Range(1, x.next).Draw(x.t, "who"), sched.OutcomeCancelledRunning)
-		case do == 6 && x.op != nil && rapid.IntRange(0, 3).Draw(x.t, "anew") == 0:
+		case do == 6 && x.op != nil && x.oneInFour("anew"):
 			x.reopen()
 			x.core.DropKV(x.now)
 			x.dropped++
+		case do == 7:
+			x.core.SetPressure(sched.Pressure{NoCache: x.oneInFour("no cache"), NoSaved: x.oneInFour("no saves")})
 		default:
 			x.step()
 		}
@@ -137,6 +139,8 @@ func (x *kvTraffic) traffic() {
 	x.run()
 	x.judge()
 }
+
+func (x *kvTraffic) oneInFour(what string) bool { return rapid.IntRange(0, 3).Draw(x.t, what) == 0 }
 
 func (x *kvTraffic) newRequest() {
 	x.next++

@@ -42,6 +42,7 @@ type rig struct {
 type faults struct {
 	op, save, forward func() bool
 	row               func() bool
+	lost              func(id uint64) bool               // the device does not have what it should
 	stop              func() bool                        // the model is done
 	draft             func(id uint64, k int) []gpu.Token // guesses
 }
@@ -106,23 +107,25 @@ func (g *rig) step() bool {
 		return false
 	}
 	err := g.apply(b)
+	results := make([]sched.Result, len(b.Rows))
 	var items []gpu.Item
 	if err == nil {
-		items = g.items(b)
-		if err = g.dev.Forward(&gpu.Batch{Items: items}); g.forward != nil && g.forward() {
-			err = errInjected // it was computed, and yet
-		}
+		items = g.items(b, results)
+		err = g.forwardPass(items)
 	}
-	if err != nil && !errors.Is(err, errInjected) {
-		g.Fatalf("the device refuses the step: %v", err)
-	}
-	results := make([]sched.Result, len(b.Rows))
+	item := 0
 	for i := range b.Rows {
-		if err != nil || g.row != nil && g.row() {
+		switch {
+		case err != nil:
+			results[i] = sched.Result{Done: sched.OutcomeFailed}
+		case results[i].Lost:
+			continue
+		case g.row != nil && g.row():
 			results[i].Done = sched.OutcomeFailed
-		} else if b.Rows[i].Sample {
-			results[i] = g.sample(i, &b.Rows[i], items[i])
+		case b.Rows[i].Sample:
+			results[i] = g.sample(item, &b.Rows[i], items[item])
 		}
+		item++
 	}
 	if err == nil {
 		g.checkHeld()
@@ -131,6 +134,19 @@ func (g *rig) step() bool {
 	g.check()
 	g.takeEnded()
 	return true
+}
+
+// forwardPass fails only where it was told to: after it has computed.
+func (g *rig) forwardPass(items []gpu.Item) error {
+	if len(items) > 0 {
+		if err := g.dev.Forward(&gpu.Batch{Items: items}); err != nil {
+			g.Fatalf("the device refuses the step: %v", err)
+		}
+	}
+	if g.forward != nil && g.forward() {
+		return errInjected
+	}
+	return nil
 }
 
 func (g *rig) check() {
@@ -196,8 +212,11 @@ func (g *rig) checkHeld() {
 }
 
 // items is the batch for the device. Each row's sequence must hold the row's own tokens, from whomever it has them.
-func (g *rig) items(b *sched.Batch) (items []gpu.Item) {
-	for _, row := range b.Rows {
+func (g *rig) items(b *sched.Batch, results []sched.Result) (items []gpu.Item) {
+	for i, row := range b.Rows {
+		if results[i].Lost = g.lost != nil && g.lost(row.Req.ID); results[i].Lost {
+			continue
+		}
 		text := g.texts[row.Req.ID]
 		if got := g.dev.History(row.Seq); !slices.Equal(got, text[:row.Start]) {
 			g.Fatalf("step %d: sequence %d of request %d holds %v, not the first %d of %v", b.Step, row.Seq, row.Req.ID, got, row.Start, text)
