@@ -62,5 +62,6 @@ type Result struct {
 	Verdict      sched.Verdict
 	PromptTokens int
 	OutputTokens int
+	CachedTokens int   // of the prompt, found in the prefix cache
 	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining
 }
