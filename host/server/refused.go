@@ -21,8 +21,6 @@ type refused struct {
 	GuidedRegex       json.RawMessage `json:"guided_regex"`
 	GuidedChoice      json.RawMessage `json:"guided_choice"`
 	GuidedGrammar     json.RawMessage `json:"guided_grammar"`
-	Logprobs          json.RawMessage `json:"logprobs" ok:"false"`
-	TopLogprobs       json.RawMessage `json:"top_logprobs" ok:"0"`
 	PromptLogprobs    json.RawMessage `json:"prompt_logprobs"`
 	Echo              json.RawMessage `json:"echo" ok:"false"`
 	Suffix            json.RawMessage `json:"suffix" ok:"\"\""`
