@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/engine"
+	"github.com/sluice-dev/sluice/host/grammar"
 )
 
 // call is one request for text, from the parsed body to the last byte. It belongs to the connection's goroutine.
@@ -28,6 +29,7 @@ type call struct {
 
 	stream, usage, running bool // the client's wishes: events, a usage chunk, usage in every chunk
 	n                      int  // choices
+	grammar                *grammar.Grammar
 
 	choices []choice // empty before it is submitted
 	cases   []reflect.SelectCase
@@ -102,6 +104,9 @@ func (k *call) requests() []engine.Request {
 	reqs := make([]engine.Request, k.n)
 	for i := range reqs {
 		reqs[i] = k.req
+		if k.grammar != nil {
+			reqs[i].Grammar = k.grammar.Matcher(k.s.vocabulary())
+		}
 		if i > 0 {
 			reqs[i].ID += "." + strconv.Itoa(i)
 			reqs[i].Sampling.Seed += uint64(i)

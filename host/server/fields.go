@@ -35,6 +35,9 @@ type common struct {
 	Logprobs    json.RawMessage `json:"logprobs"`     // true in a chat, a number elsewhere
 	TopLogprobs *int64          `json:"top_logprobs"` // of a chat
 
+	ResponseFormat json.RawMessage `json:"response_format"`
+	Grammar        string          `json:"grammar"` // GBNF
+
 	Class    string          `json:"class"`
 	Priority *int64          `json:"priority"`
 	Tenant   string          `json:"tenant"`
@@ -72,6 +75,9 @@ func (f *common) fill(k *call) error {
 		return err
 	}
 	if err = f.probs(k); err != nil {
+		return err
+	}
+	if err = f.constrain(k); err != nil {
 		return err
 	}
 	return f.sampling(k)

@@ -15,7 +15,6 @@ type refused struct {
 	ToolChoice        json.RawMessage `json:"tool_choice" ok:"\"none\" \"auto\""`
 	Functions         json.RawMessage `json:"functions" ok:"[]"`
 	FunctionCall      json.RawMessage `json:"function_call" ok:"\"none\" \"auto\""`
-	ResponseFormat    json.RawMessage `json:"response_format" ok:"{\"type\":\"text\"}"`
 	StructuredOutputs json.RawMessage `json:"structured_outputs" ok:"{}"`
 	GuidedJSON        json.RawMessage `json:"guided_json"`
 	GuidedRegex       json.RawMessage `json:"guided_regex"`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sluice-dev/sluice/host/grammar"
 )
 
 const (
@@ -27,6 +28,9 @@ type Server struct {
 	maxText  int // bytes of a text that might fit the context
 	draining atomic.Bool
 	settings atomic.Pointer[Settings]
+
+	vocabOnce sync.Once
+	vocab     *grammar.Vocab
 
 	mu      sync.Mutex
 	ln      *listener // nil before Serve
