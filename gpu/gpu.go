@@ -13,13 +13,17 @@ import "errors"
 // Token is an index into the model's vocabulary.
 type Token = int32
 
-// Errors of Forward. After ErrNoKV and ErrAborted the KV cache holds what it held before the call, but for parts of the
+// Errors of Forward. After ErrNoKV, ErrMemory and ErrAborted the KV cache holds what it held before the call, but for parts of the
 // batch that were already computed (trim to be sure). ErrBatch marks a batch that the device refuses before touching anything.
 var (
 	ErrNoKV    = errors.New("no KV cells left for this batch")
 	ErrAborted = errors.New("forward pass aborted")
 	ErrBatch   = errors.New("malformed batch")
+	ErrMemory  = errors.New("the device is out of memory")
 )
+
+// ErrLost is wrapped by errors after which a device computes nothing until it was Reset.
+var ErrLost = errors.New("the device has failed and must be reset")
 
 // ErrUnsupported is what Copy, Save and Restore answer on a device that Info says cannot do it.
 var ErrUnsupported = errors.New("the device cannot do this")
@@ -76,6 +80,12 @@ type Device interface {
 	// Abort makes a Forward that is running return ErrAborted soon. It has no effect on a later one.
 	Abort()
 	Close() error
+}
+
+// Resetter is a Device that can begin anew after ErrLost: what it held is gone, and it computes again. What was saved before can
+// still be restored. It is called from the device's goroutine.
+type Resetter interface {
+	Reset() error
 }
 
 // Saved is the KV of one sequence outside the device. Only the device that made it can read it; it never comes from outside the

@@ -13,7 +13,10 @@ func (l *loop) deliverEnded() {
 	for _, r := range l.core.TakeEnded() {
 		a := l.live[r.ID]
 		delete(l.live, r.ID)
-		res := Result{Outcome: r.Outcome, Verdict: r.Verdict, PromptTokens: r.PromptTokens, OutputTokens: r.Generated, CachedTokens: r.Cached, Err: a.err}
+		res := Result{
+			Outcome: r.Outcome, Verdict: r.Verdict, PromptTokens: r.PromptTokens, OutputTokens: r.Generated, Err: a.err,
+			CachedTokens: r.Cached, Drafted: r.Drafted, Accepted: r.Accepted,
+		}
 		switch r.Outcome {
 		case sched.OutcomeCompleted:
 			res.Finish = "stop"

@@ -90,6 +90,8 @@ func (c *Core) hardLimits(r *Request) (Verdict, bool) {
 		return never("kv_cache")
 	case c.host == abi.HostStateDraining:
 		return Verdict{Status: statusUnavailable, Reason: abi.ReasonDraining, Limit: "draining"}, false
+	case c.pressure.Refuse:
+		return Verdict{Status: statusUnavailable, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "memory"}, false
 	case len(c.waiting) >= c.cfg.MaxWaiting:
 		return full("queue_requests")
 	case c.waitingTokens+r.PromptTokens > c.cfg.MaxWaitingTokens:

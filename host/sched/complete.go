@@ -47,6 +47,10 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		c.end(now, r, res.Done)
 		return 0
 	}
+	if res.Lost {
+		c.lose(now, r)
+		return 0
+	}
 	if row.Sample != (res.Emitted > 0) || res.Drafted > row.Draft || res.Emitted > res.Drafted+1 {
 		panic(fmt.Sprintf("BUG: request %d: a result of %d tokens and %d drafts for a row that allows %d (sample %v)",
 			r.ID, res.Emitted, res.Drafted, row.Draft, row.Sample))

@@ -59,6 +59,8 @@ type Core struct {
 	epoch  uint32
 	host   abi.HostState
 
+	pressure Pressure
+
 	byID     map[uint64]*Request
 	waiting  []*Request // never ran; in native order
 	resuming []*Request // preempted; in the order of their first scheduling

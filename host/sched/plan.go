@@ -101,7 +101,7 @@ func (c *Core) batchLimits() (limits, abi.PolicyID) {
 	}
 	p := &c.plan.plan
 	l := limits{
-		seqs:      c.clamp(p.MaxSeqs, c.cfg.MaxSeqs),
+		seqs:      c.limitSeqs(c.clamp(p.MaxSeqs, c.cfg.MaxSeqs)),
 		tokens:    c.clamp(p.MaxBatchedTokens, c.cfg.MaxBatchTokens),
 		prefill:   c.clamp(p.PrefillBudgetTokens, c.cfg.MaxBatchTokens),
 		chunk:     c.clamp(p.ChunkTokens, c.cfg.MaxBatchTokens),
@@ -204,7 +204,7 @@ func (c *Core) force(f *filling) bool {
 	if f.now-c.stall < c.cfg.StallAfter {
 		return false
 	}
-	f.lim = limits{seqs: c.cfg.MaxSeqs, tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
+	f.lim = limits{seqs: c.limitSeqs(c.cfg.MaxSeqs), tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
 	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
 	if !c.enter(f, head) {
 		return false

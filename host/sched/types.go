@@ -93,7 +93,7 @@ type Verdict struct {
 	Status     int        // 400, 429, 503 or 529 for a rejection
 	Reason     abi.Reason // why
 	RetryAfter int64      // ns; 0 = waiting cannot help
-	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "preemptions"; "" = a policy or TTL
+	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "memory", "preemptions"; "" = a policy or TTL
 }
 
 // Batch is one device step.
@@ -149,6 +149,7 @@ type Result struct {
 	Emitted int     // tokens emitted: 1..Drafted+1 when Sample and the device did not fail; fewer only when Done
 	Drafted int     // draft tokens verified, 0..Row.Draft
 	Done    Outcome // OutcomeNone to go on
+	Lost    bool    // nothing was computed: the device does not hold the tokens before the row. They are computed again
 
 	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes
 	HitLength int      // of the n-gram that matches at the end of the text now; 0 = none
