@@ -18,10 +18,12 @@ type Device struct {
 	tok    *Tokenizer
 	abort  *abortFlag
 	info   gpu.Info
-	length []int // tokens that each sequence holds
-	used   int   // sum of length
-	rows   []int // last Forward: index in the batch of each item's first kept row
-	kept   []int // last Forward: rows kept of each item
+	length []int       // tokens that each sequence holds
+	used   int         // sum of length
+	rows   []int       // last Forward: index in the batch of each item's first kept row
+	kept   []int       // last Forward: rows kept of each item
+	apart  [][]float32 // last Forward: logits of items that were computed by themselves
+	draft  *drafter    // nil = none
 	closed bool
 }
 
@@ -36,6 +38,10 @@ func Open(o Options) (*Device, error) {
 	d.batch = newBatch(c.Info.MaxBatchTokens)
 	d.abort = newAbortFlag(c.Handle)
 	d.tok = newTokenizer(c.Model, c.Vocab)
+	if d.draft, err = c.openDrafter(d); err != nil {
+		d.Close()
+		return nil, err
+	}
 	if c.device.GPU {
 		if err := d.warmUp(); err != nil {
 			d.Close()
@@ -76,6 +82,7 @@ func (d *Device) Trim(seq, pos int) error {
 		return fmt.Errorf("trim sequence %d at %d: sequences are 0..%d and positions not negative", seq, pos, len(d.length)-1)
 	}
 	if pos >= d.length[seq] {
+		d.trimDraft(seq, pos)
 		return nil
 	}
 	return d.cut(seq, pos)
@@ -92,6 +99,7 @@ func (d *Device) cut(seq, pos int) error {
 		return fmt.Errorf("trim sequence %d at %d: this model's memory can only be dropped as a whole", seq, pos)
 	}
 	d.setLength(seq, pos)
+	d.trimDraft(seq, pos)
 	return nil
 }
 
@@ -110,6 +118,9 @@ func (d *Device) Logits(item, i int) ([]float32, error) {
 	}
 	if item < 0 || item >= len(d.rows) || i < 0 || i >= d.kept[item] {
 		return nil, fmt.Errorf("logits %d of item %d were not kept by the last batch", i, item)
+	}
+	if own := d.apart[item]; own != nil {
+		return own[i*d.info.VocabSize : (i+1)*d.info.VocabSize], nil
 	}
 	row, err := capi.GetLogitsIth(d.ctx.Handle, int32(d.rows[item]+i), d.info.VocabSize)
 	if err != nil || row == nil {
@@ -133,6 +144,9 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.rows, d.kept = nil, nil
 	d.tok.close()
+	if d.draft != nil {
+		d.draft.close()
+	}
 	d.ctx.Close()
 	d.batch.free()
 	d.abort.close()

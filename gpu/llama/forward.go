@@ -3,8 +3,6 @@ package llama
 import (
 	"fmt"
 
-	capi "github.com/hybridgroup/yzma/pkg/llama"
-
 	"github.com/sluice-dev/sluice/gpu"
 )
 
@@ -29,9 +27,8 @@ func (d *Device) Forward(b *gpu.Batch) error {
 	if err := d.check(b); err != nil {
 		return err
 	}
-	d.fill(b)
 	d.abort.begin()
-	rc, err := capi.Decode(d.ctx.Handle, d.batch.c)
+	rc, err := d.compute(b)
 	d.abort.end()
 	if err == nil && rc == decodeOK {
 		for i := range b.Items {
@@ -40,6 +37,9 @@ func (d *Device) Forward(b *gpu.Batch) error {
 		return nil
 	}
 	d.rows, d.kept = d.rows[:0], d.kept[:0]
+	if r := d.recorder(); r != nil {
+		r.forget()
+	}
 	d.rollBack(b)
 	if err != nil {
 		return fmt.Errorf("compute batch: %w", err)
