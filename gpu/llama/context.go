@@ -221,6 +221,7 @@ func (c *Context) describe() gpu.Info {
 		KVTokens:       int(capi.NCtx(c.Handle)),
 		MaxSeqs:        c.opts.MaxSeqs,
 		MaxBatchTokens: min(c.opts.MaxBatchTokens, int(capi.NBatch(c.Handle))),
+		Drafter:        c.opts.Drafter,
 	}
 	info.ContextTokens = min(info.ContextTokens, int(capi.NCtxSeq(c.Handle)))
 	return info

@@ -51,7 +51,9 @@ func eagle(t testing.TB) func(*Options) {
 
 func mtp(t testing.TB, name string) func(*Options) {
 	file := headFile(t, name)
-	return func(o *Options) { o.ModelPath, o.Drafter, o.noTokenizer, o.KVLayout = file, DrafterMTP, true, LayoutSplit }
+	return func(o *Options) {
+		o.ModelPath, o.Drafter, o.noTokenizer, o.KVLayout = file, DrafterMTP, true, LayoutSplit
+	}
 }
 
 func draftModel(file string) func(*Options) {
