@@ -21,6 +21,9 @@ var (
 	ErrBatch   = errors.New("malformed batch")
 )
 
+// ErrLost is wrapped by errors after which a device computes nothing until it was Reset.
+var ErrLost = errors.New("the device has failed and must be reset")
+
 // ErrUnsupported is what Copy, Save and Restore answer on a device that Info says cannot do it.
 var ErrUnsupported = errors.New("the device cannot do this")
 
@@ -77,6 +80,12 @@ type Device interface {
 	// Abort makes a Forward that is running return ErrAborted soon. It has no effect on a later one.
 	Abort()
 	Close() error
+}
+
+// Resetter is a Device that can begin anew after ErrLost: what it held is gone, and it computes again. What was saved before can
+// still be restored. It is called from the device's goroutine.
+type Resetter interface {
+	Reset() error
 }
 
 // Saved is the KV of one sequence outside the device. Only the device that made it can read it; it never comes from outside the

@@ -187,7 +187,7 @@ func (c *Context) makeContext() (warnings []string, err error) {
 func (c *Context) params(kvType string) capi.ContextParams {
 	p := capi.ContextDefaultParams()
 	o := c.opts
-	p.NCtx, p.NSeqMax = uint32(o.KVTokens), uint32(o.MaxSeqs)
+	p.NCtx, p.NSeqMax = uint32(o.KVTokens), uint32(o.MaxSeqs+c.spareSeqs())
 	p.NBatch, p.NUbatch = uint32(o.MaxBatchTokens), uint32(min(o.MaxBatchTokens, 512))
 	p.NThreads, p.NThreadsBatch = int32(o.Threads), int32(o.Threads)
 	p.NoPerf = 1
@@ -211,6 +211,24 @@ func (c *Context) params(kvType string) capi.ContextParams {
 	return p
 }
 
+// plainKV tells whether the model keeps one cell for each position and nothing else: only then can a prefix be copied, and a
+// cache be saved whose cells we have counted.
+func (c *Context) plainKV() bool {
+	return !capi.ModelIsRecurrent(c.Model) && !capi.ModelIsHybrid(c.Model) && capi.ModelNSWA(c.Model) <= 0
+}
+
+// maxSpareSeqs is how many prefixes may be held beside the sequences that run. Each id costs one row of logits in memory.
+const maxSpareSeqs = 64
+
+// spareSeqs is what llama.cpp has sequence ids for, beside those of a step. In a split cache each would have cells of its own.
+func (c *Context) spareSeqs() int {
+	if c.opts.KVLayout != LayoutUnified || !c.plainKV() {
+		return 0
+	}
+	ids := min(maxSeqIDs, c.opts.MaxBatchTokens, c.opts.KVTokens)
+	return min(maxSpareSeqs, ids-c.opts.MaxSeqs)
+}
+
 // describe reads the sizes back: llama.cpp rounds the KV cache up and may cut the batch down.
 func (c *Context) describe() gpu.Info {
 	info := gpu.Info{
@@ -220,10 +238,17 @@ func (c *Context) describe() gpu.Info {
 		ContextTokens:  c.opts.ContextTokens,
 		KVTokens:       int(capi.NCtx(c.Handle)),
 		MaxSeqs:        c.opts.MaxSeqs,
+		SpareSeqs:      c.spareSeqs(),
 		MaxBatchTokens: min(c.opts.MaxBatchTokens, int(capi.NBatch(c.Handle))),
 		Drafter:        c.opts.Drafter,
 	}
 	info.ContextTokens = min(info.ContextTokens, int(capi.NCtxSeq(c.Handle)))
+	if c.plainKV() {
+		info.CanSave, info.CopyMin = true, copyMinSplit
+		if c.opts.KVLayout == LayoutUnified {
+			info.SharedKV, info.CopyMin = true, copyMinShared
+		}
+	}
 	return info
 }
 

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	capi "github.com/hybridgroup/yzma/pkg/llama"
+
 	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/gpu/llama/internal/hidden"
 )
 
 // Names that Options.Drafter takes.
@@ -30,6 +33,8 @@ const seedRows = 16
 type drafter struct {
 	name  string
 	dev   *Device
+	model capi.Model        // its own; 0 = the device's
+	fn    *hidden.Functions // nil for a draft model
 	side  *side
 	shift int
 	head  *head // nil for a draft model
@@ -67,8 +72,8 @@ func (d *drafter) Name() string { return d.name }
 func (d *drafter) Draft(rows []gpu.DraftRow) error {
 	d.dev.mu.Lock()
 	defer d.dev.mu.Unlock()
-	if d.dev.closed {
-		return errClosed
+	if err := d.dev.usable(); err != nil {
+		return err
 	}
 	if err := d.plan(rows); err != nil {
 		return err
@@ -100,7 +105,7 @@ func (d *drafter) plan(rows []gpu.DraftRow) error {
 		if r.Seq < 0 || r.Seq >= len(d.seqs) {
 			return fmt.Errorf("draft: %w: sequence %d is not one of 0..%d", gpu.ErrBatch, r.Seq, len(d.seqs)-1)
 		}
-		if held := d.dev.length[r.Seq]; len(r.History) != held+1 {
+		if held := d.dev.kv.length(r.Seq); len(r.History) != held+1 {
 			return fmt.Errorf("draft: %w: sequence %d has %d known tokens, but the device holds %d", gpu.ErrBatch, r.Seq, len(r.History), held)
 		}
 		if j, ok := d.job(r); ok {
@@ -122,7 +127,7 @@ func (d *drafter) job(r *gpu.DraftRow) (draftJob, bool) {
 	s := &d.seqs[r.Seq]
 	last := len(r.History) - 1 - d.shift
 	j := draftJob{row: r, seq: s, last: last, max: min(r.Max, d.side.room-last)}
-	if last < 0 || j.max < 1 || d.head != nil && (s.lost || len(s.rows) != d.dev.length[r.Seq]*d.head.width) {
+	if last < 0 || j.max < 1 || d.head != nil && (s.lost || len(s.rows) != d.dev.kv.length(r.Seq)*d.head.width) {
 		return j, false
 	}
 	for ; len(s.loose) > 0 && s.fed < last && s.loose[0] == r.History[s.fed+d.shift]; s.fed++ {

@@ -44,8 +44,8 @@ func (d *drafter) Observe(b *gpu.Batch, kept []int) error {
 	}
 	d.dev.mu.Lock()
 	defer d.dev.mu.Unlock()
-	if d.dev.closed {
-		return errClosed
+	if err := d.dev.usable(); err != nil {
+		return err
 	}
 	if err := d.head.record.matches(b, kept); err != nil {
 		return fmt.Errorf("observe: %w: %w", gpu.ErrBatch, err)
@@ -100,6 +100,8 @@ type recorder struct {
 	width  int     // values of a row
 	rows   []float32
 	items  []recorded
+
+	missing bool // llama.cpp gave none
 }
 
 // recorded is one item of the last Forward.
@@ -110,7 +112,7 @@ type recorded struct {
 
 // begin prepares for the rows of a batch.
 func (r *recorder) begin(b *gpu.Batch) {
-	r.items = r.items[:0]
+	r.items, r.missing = r.items[:0], false
 	n := 0
 	for i := range b.Items {
 		it := &b.Items[i]
@@ -126,26 +128,21 @@ func (r *recorder) begin(b *gpu.Batch) {
 // forget is for a Forward that failed.
 func (r *recorder) forget() { r.items = r.items[:0] }
 
-// take copies n rows of the decode that just ended to row first on.
-func (r *recorder) take(ctx capi.Context, first, n int) error {
+// take copies n rows of the decode that just ended to row first on. That there are none is Observe's error: the device
+// itself has computed what it should.
+func (r *recorder) take(ctx capi.Context, first, n int) {
 	if len(r.layers) == 0 {
 		states := r.fn.States(ctx, n*r.part)
-		if states == nil {
-			return fmt.Errorf("hidden states: llama.cpp has none")
-		}
 		copy(r.rows[first*r.width:], states)
-		return nil
+		r.missing = r.missing || states == nil
 	}
 	for k, layer := range r.layers {
 		in := r.fn.Layer(ctx, int(layer), n*r.part)
-		if in == nil {
-			return fmt.Errorf("inputs of layer %d: llama.cpp has none", layer)
-		}
-		for i := range n {
+		r.missing = r.missing || in == nil
+		for i := 0; i < n && in != nil; i++ {
 			copy(r.rows[(first+i)*r.width+k*r.part:], in[i*r.part:(i+1)*r.part])
 		}
 	}
-	return nil
 }
 
 // item is the first n rows of an item.
@@ -158,6 +155,9 @@ func (r *recorder) item(i, n int) []float32 {
 func (r *recorder) matches(b *gpu.Batch, kept []int) error {
 	if b == nil || len(b.Items) != len(r.items) || len(kept) != len(r.items) {
 		return fmt.Errorf("it is not the last batch")
+	}
+	if r.missing {
+		return fmt.Errorf("llama.cpp has no hidden states of the last batch")
 	}
 	for i := range b.Items {
 		it, was := &b.Items[i], &r.items[i]
@@ -207,8 +207,8 @@ func (e *encoder) flush() error {
 	}
 	e.c.NTokens = int32(n)
 	rc, err := capi.Encode(e.side.handle, e.c)
-	if err == nil && rc != decodeOK {
-		err = decodeError(rc)
+	if err == nil {
+		err = sideError(rc)
 	}
 	into := e.into
 	e.into = e.into[:0]

@@ -24,22 +24,34 @@ func (c *Context) openDrafter(dev *Device) (*drafter, error) {
 	if capi.ModelIsRecurrent(c.Model) || capi.ModelIsHybrid(c.Model) {
 		return nil, usagef("%s keeps a state that cannot be cut back, so drafts cannot be taken back: run it without a drafter", c.opts.ModelPath)
 	}
-	d := &drafter{name: c.opts.Drafter, dev: dev, seqs: make([]draftSeq, len(dev.length))}
-	var err error
-	switch c.opts.Drafter {
-	case DrafterModel:
-		err = c.openDraftModel(d)
-	case DrafterEAGLE3:
-		err = c.openEAGLE3(d)
-	case DrafterMTP:
-		err = c.openMTP(d)
+	d := &drafter{name: c.opts.Drafter, dev: dev}
+	err := d.load(c)
+	if err == nil {
+		err = d.attach(c)
 	}
 	if err != nil {
+		d.close()
 		return nil, err
 	}
-	stop, data := lib.fn.strlen, dev.abort.flag
-	lib.fn.setAbort.Call(nil, &d.side.handle, &stop, &data)
 	return d, nil
+}
+
+// load opens what outlives the device's context: the drafter's own model, and the functions that heads need.
+func (d *drafter) load(c *Context) (err error) {
+	if d.name != DrafterModel {
+		if d.fn, err = hiddenFunctions(); err != nil {
+			return err
+		}
+	}
+	if d.name != DrafterMTP {
+		if d.model, err = c.loadModel(c.opts.DraftModel, false); err != nil {
+			return err
+		}
+	}
+	if d.name == DrafterModel {
+		return c.checkDraftModel(d.model)
+	}
+	return nil
 }
 
 // hiddenFunctions finds in the opened libraries what heads need.
@@ -53,23 +65,6 @@ func hiddenFunctions() (*hidden.Functions, error) {
 		return nil, usagef("%w", err)
 	}
 	return fn, nil
-}
-
-func (c *Context) openDraftModel(d *drafter) error {
-	model, err := c.loadModel(c.opts.DraftModel, false)
-	if err != nil {
-		return err
-	}
-	if err = c.checkDraftModel(model); err == nil {
-		d.side, err = c.openSide(model, min(catchUpRows, max(c.opts.MaxBatchTokens, seedRows)), 0, maxDrafts, nil)
-	}
-	if err != nil {
-		_ = capi.ModelFree(model)
-		return err
-	}
-	d.side.model = model
-	d.side.room = min(d.side.room, int(capi.ModelNCtxTrain(model)))
-	return nil
 }
 
 // checkDraftModel refuses a model whose drafts would mean other text than the same tokens of the device's model.
@@ -93,45 +88,77 @@ func (c *Context) checkDraftModel(model capi.Model) error {
 	return nil
 }
 
-func (c *Context) openEAGLE3(d *drafter) error {
-	fn, err := hiddenFunctions()
+// attach makes the drafter's context beside the device's, before that one has computed anything. All sequences are empty.
+func (d *drafter) attach(c *Context) (err error) {
+	switch d.name {
+	case DrafterModel:
+		err = d.attachModel(c)
+	case DrafterEAGLE3:
+		err = d.attachEAGLE3(c)
+	case DrafterMTP:
+		err = d.attachMTP(c)
+	}
 	if err != nil {
 		return err
 	}
-	model, err := c.loadModel(c.opts.DraftModel, false)
-	if err != nil {
-		return err
-	}
-	width, part := int(capi.ModelNEmbd(model)), int(capi.ModelNEmbd(c.Model))
-	d.side, err = c.openSide(model, headRows, width, maxDrafts, func(p *capi.ContextParams) { p.CtxOther = c.Handle })
-	if err != nil {
-		_ = capi.ModelFree(model)
-		return err
-	}
-	d.side.model, d.shift = model, 1
-	layers := fn.TargetLayers(model)
-	record := &recorder{fn: fn, layers: layers, part: part, width: part * len(layers)}
-	for _, layer := range layers {
-		fn.RecordLayer(c.Handle, int(layer), true)
-	}
-	fn.Record(d.side.handle, true, true)
-	d.head = &head{fn: fn, width: width, record: record, encode: newEncoder(fn, d.side, record.width, width)}
+	d.dev.abort.attach(d.side.handle)
+	d.seqs = make([]draftSeq, len(d.dev.kv.seqs))
 	return nil
 }
 
-func (c *Context) openMTP(d *drafter) error {
-	fn, err := hiddenFunctions()
+func (d *drafter) attachModel(c *Context) (err error) {
+	if d.side, err = c.openSide(d.model, min(catchUpRows, max(c.opts.MaxBatchTokens, seedRows)), 0, nil); err == nil {
+		d.side.room = min(d.side.room, int(capi.ModelNCtxTrain(d.model)))
+	}
+	return err
+}
+
+func (d *drafter) attachEAGLE3(c *Context) (err error) {
+	width, part := int(capi.ModelNEmbd(d.model)), int(capi.ModelNEmbd(c.Model))
+	d.side, err = c.openSide(d.model, headRows, width, func(p *capi.ContextParams) { p.CtxOther = c.Handle })
 	if err != nil {
 		return err
 	}
-	width := int(capi.ModelNEmbdOut(c.Model))
-	d.side, err = c.openSide(c.Model, headRows, width, maxDrafts, func(p *capi.ContextParams) { p.CtxType = capi.ContextTypeMTP })
-	if err != nil {
-		return err
+	layers := d.fn.TargetLayers(d.model)
+	for _, layer := range layers {
+		d.fn.RecordLayer(c.Handle, int(layer), true)
 	}
-	fn.Record(c.Handle, true, false)
-	fn.Record(d.side.handle, true, true)
-	fn.UseBlock(d.side.handle, 0)
-	d.head = &head{fn: fn, width: width, record: &recorder{fn: fn, part: width, width: width}, zeros: make([]float32, width)}
+	d.fn.Record(d.side.handle, true, true)
+	record := &recorder{fn: d.fn, layers: layers, part: part, width: part * len(layers)}
+	d.head = &head{fn: d.fn, width: width, record: record, encode: newEncoder(d.fn, d.side, record.width, width)}
+	d.shift = 1
 	return nil
+}
+
+func (d *drafter) attachMTP(c *Context) (err error) {
+	width := int(capi.ModelNEmbdOut(c.Model))
+	d.side, err = c.openSide(c.Model, headRows, width, func(p *capi.ContextParams) { p.CtxType = capi.ContextTypeMTP })
+	if err != nil {
+		return err
+	}
+	d.fn.Record(c.Handle, true, false)
+	d.fn.Record(d.side.handle, true, true)
+	d.fn.UseBlock(d.side.handle, 0)
+	d.head = &head{fn: d.fn, width: width, record: &recorder{fn: d.fn, part: width, width: width}, zeros: make([]float32, width)}
+	return nil
+}
+
+// detach frees the drafter's context; the device's must still be there.
+func (d *drafter) detach() {
+	if d.head != nil && d.head.encode != nil {
+		d.head.encode.close()
+	}
+	if d.side != nil {
+		d.side.close()
+	}
+	d.head, d.side = nil, nil
+}
+
+// close frees all. The device's context and model must still be there.
+func (d *drafter) close() {
+	d.detach()
+	if d.model != 0 {
+		_ = capi.ModelFree(d.model)
+		d.model = 0
+	}
 }

@@ -1,8 +1,6 @@
 package llama
 
 import (
-	"fmt"
-
 	"github.com/sluice-dev/sluice/gpu"
 )
 
@@ -38,7 +36,10 @@ func (d *drafter) copy(from, to, n int) {
 	d.trim(to, 0)
 	a, b := &d.seqs[from], &d.seqs[to]
 	b.fed, b.lost = min(a.fed, max(0, n-d.shift)), a.lost
-	d.side.copy(from, to, b.fed)
+	if d.side.copy(from, to, b.fed) != nil {
+		b.fed = 0 // it is fed anew
+		d.side.cut(to, 0)
+	}
 	if d.head != nil {
 		if end := n * d.head.width; end <= len(a.rows) {
 			b.rows = a.rows[:end:end]
@@ -48,46 +49,35 @@ func (d *drafter) copy(from, to, n int) {
 	}
 }
 
-func (d *drafter) save(seq int) (*draftState, error) {
+func (d *drafter) save(seq int) *draftState {
 	s := &d.seqs[seq]
 	s.loose = nil
 	d.side.cut(seq, s.fed)
 	out := &draftState{fed: s.fed, rows: s.rows[:len(s.rows):len(s.rows)], lost: s.lost}
 	if s.fed == 0 {
-		return out, nil
+		return out
 	}
 	var err error
-	out.kv, err = d.side.save(seq)
-	return out, err
+	if out.kv, err = d.side.save(seq); err != nil {
+		out.fed = 0 // it is fed anew
+	}
+	return out
 }
 
-// restore makes seq, which is empty, know what was saved. A sequence that was saved without a drafter starts with
-// nothing: a draft model catches up, a head has no drafts for it.
-func (d *drafter) restore(seq int, state any) error {
+// restore makes seq, which is empty, know what was saved. One that was saved without a drafter starts with nothing: a draft
+// model catches up, a head has no drafts for it.
+func (d *drafter) restore(seq int, state any) {
 	d.trim(seq, 0)
 	s := &d.seqs[seq]
 	st, ok := state.(*draftState)
 	if !ok {
 		s.lost = d.head != nil
-		if state != nil {
-			return fmt.Errorf("restore the drafter's sequence %d: the state is a %T", seq, state)
-		}
-		return nil
+		return
 	}
-	if st.fed > 0 {
-		if err := d.side.restore(seq, st.kv); err != nil {
-			return err
-		}
+	*s = draftSeq{rows: st.rows[:len(st.rows):len(st.rows)], lost: st.lost}
+	if st.fed > 0 && d.side.restore(seq, st.kv) == nil {
+		s.fed = st.fed // otherwise it is fed anew
 	}
-	*s = draftSeq{fed: st.fed, rows: st.rows[:len(st.rows):len(st.rows)], lost: st.lost}
-	return nil
-}
-
-func (d *drafter) close() {
-	if d.head != nil && d.head.encode != nil {
-		d.head.encode.close()
-	}
-	d.side.close()
 }
 
 // trimDraft is Trim for the drafter, if there is one. It may hold one position more than the device: that of the newest
@@ -95,6 +85,25 @@ func (d *drafter) close() {
 func (d *Device) trimDraft(seq, pos int) {
 	if d.draft != nil {
 		d.draft.trim(seq, pos)
+	}
+}
+
+func (d *Device) copyDraft(from, to, n int) {
+	if d.draft != nil {
+		d.draft.copy(from, to, n)
+	}
+}
+
+func (d *Device) saveDraft(seq int) any {
+	if d.draft == nil {
+		return nil
+	}
+	return d.draft.save(seq)
+}
+
+func (d *Device) restoreDraft(seq int, state any) {
+	if d.draft != nil {
+		d.draft.restore(seq, state)
 	}
 }
 

@@ -121,6 +121,63 @@ func TestDraftsDoNotDependOnHowTheTextCame(t *testing.T) {
 	})
 }
 
+// What is copied, saved or survives a reset takes what the drafter knows with it, bit for bit.
+func TestDraftsFollowCopiesAndSaves(t *testing.T) {
+	eachDrafter(t, func(t *testing.T, d *Device, text []gpu.Token) {
+		n := len(text) - 1
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		feed(t, d, 0, 0, text[:n])
+		_, want := guess(t, d, 0, text, 3)
+		check := func(name string, seq int) {
+			t.Helper()
+			if _, got := guess(t, d, seq, text, 3); !sameRows(d, got, want) {
+				t.Errorf("%s: the drafts are read from other logits", name)
+			}
+		}
+		must(d.Copy(0, 1, n))
+		check("copied", 1)
+		// Another text that begins alike: the place where the two part must not remember the other's token.
+		other := slices.Concat(text[:n/2], []gpu.Token{text[0], text[1], text[2]})
+		feed(t, d, 2, 0, other[:len(other)-1])
+		guess(t, d, 2, other, 2)
+		must(d.Copy(2, 3, n/2))
+		feed(t, d, 3, n/2, text[n/2:n])
+		check("copied in part", 3)
+		feed(t, d, 2, len(other)-1, other[len(other)-1:]) // the source goes on, the copy does not see it
+		check("copied in part, and the source went on", 3)
+
+		saved, err := d.Save(0)
+		must(err)
+		must(d.Trim(1, 0))
+		must(d.Restore(1, saved))
+		check("restored", 1)
+		must(d.Trim(0, 0))
+		feed(t, d, 0, 0, other[:4])
+		must(d.Trim(3, 0))
+		must(d.Restore(3, saved))
+		check("restored after the source was gone", 3)
+		saved, err = d.Save(1) // saved with what it drafted last
+		must(err)
+		must(d.Reset())
+		must(d.Restore(2, saved))
+		check("restored after a reset", 2)
+		feed(t, d, 0, 0, text[:n])
+		check("computed after a reset", 0)
+
+		saved.State = nil
+		must(d.Restore(1, saved))
+		drafts, _ := guess(t, d, 1, text, 1)
+		if catchesUp := d.draft.name == DrafterModel; catchesUp != (len(drafts) == 1) {
+			t.Errorf("%d drafts for a sequence that was saved without the drafter", len(drafts))
+		}
+	})
+}
+
 // positions gives the last position that the device and the drafter hold of a sequence; -1 = none.
 func positions(t testing.TB, d *Device, seq int) (device, drafter int) {
 	t.Helper()

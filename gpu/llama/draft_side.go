@@ -13,7 +13,6 @@ import (
 // side is a second context with the same sequences as the device's, which a drafter computes with. Its calls run with the
 // device locked.
 type side struct {
-	model  capi.Model // freed with it; 0 = the device's own model
 	handle capi.Context
 	memory capi.Memory
 	batch  *batch
@@ -25,14 +24,14 @@ type side struct {
 	split  bool
 }
 
-// openSide makes a context for model beside the device's, with room for slack positions more in each sequence. change
+// openSide makes a context for model beside the device's, with room for maxDrafts positions more in each sequence. change
 // adjusts the parameters; it may be nil.
-func (c *Context) openSide(model capi.Model, size, width, slack int, change func(*capi.ContextParams)) (*side, error) {
+func (c *Context) openSide(model capi.Model, size, width int, change func(*capi.ContextParams)) (*side, error) {
 	s := &side{size: size, width: width, vocab: int(capi.VocabNTokens(capi.ModelGetVocab(model))), split: c.opts.KVLayout == LayoutSplit}
 	var err error
 	for _, t := range slices.Compact([]string{c.opts.KVType, KVF16}) { // as the device's, unless its heads do not fit that
 		p := c.params(t)
-		p.NCtx += p.NSeqMax * uint32(slack)
+		p.NCtx += p.NSeqMax * maxDrafts
 		p.NBatch, p.NUbatch = uint32(max(size, int(p.NSeqMax))), uint32(max(size, int(p.NSeqMax)))
 		if change != nil {
 			change(&p)
@@ -74,10 +73,20 @@ func (s *side) decode() error {
 	if err != nil {
 		return fmt.Errorf("compute batch: %w", err)
 	}
-	if rc != decodeOK {
-		return decodeError(rc)
+	return sideError(rc)
+}
+
+// sideError is decodeError for a drafter: whatever happens to it, the device goes on.
+func sideError(rc int32) error {
+	switch rc {
+	case decodeOK:
+		return nil
+	case decodeNoKV:
+		return gpu.ErrNoKV
+	case decodeAborted:
+		return gpu.ErrAborted
 	}
-	return nil
+	return fmt.Errorf("compute batch: llama.cpp failed with code %d", rc)
 }
 
 // logits are those of a row of the last decode, in the library's memory.
@@ -97,17 +106,23 @@ func (s *side) cut(seq, pos int) {
 	_, _ = capi.MemorySeqRm(s.memory, capi.SeqId(seq), capi.Pos(pos), -1)
 }
 
-// copy makes to, which is empty, hold the first n positions of from. With split KV llama.cpp copies whole sequences only.
-func (s *side) copy(from, to, n int) {
+// copy makes to, which is empty, hold the first n positions of from. See Device.copyThrough for split KV.
+func (s *side) copy(from, to, n int) error {
 	if n == 0 {
-		return
+		return nil
 	}
-	end := capi.Pos(n)
-	if s.split {
-		end = -1
+	if !s.split {
+		return capi.MemorySeqCp(s.memory, capi.SeqId(from), capi.SeqId(to), 0, capi.Pos(n))
 	}
-	_ = capi.MemorySeqCp(s.memory, capi.SeqId(from), capi.SeqId(to), -1, end)
+	data, err := s.save(from)
+	if err != nil {
+		return err
+	}
+	if err := s.restore(to, data); err != nil {
+		return err
+	}
 	s.cut(to, n)
+	return nil
 }
 
 func (s *side) save(seq int) ([]byte, error) {
@@ -126,7 +141,7 @@ func (s *side) restore(seq int, data []byte) error {
 	return nil
 }
 
-// close frees the context and then its model. The device's context and model must still be there: the context refers to them.
+// close frees the context. What it refers to, its model and the device's context, must still be there.
 func (s *side) close() {
 	if s.handle != 0 {
 		_ = capi.Free(s.handle)
@@ -135,9 +150,5 @@ func (s *side) close() {
 	if s.batch != nil {
 		s.batch.free()
 		s.batch, s.hidden = nil, nil
-	}
-	if s.model != 0 {
-		_ = capi.ModelFree(s.model)
-		s.model = 0
 	}
 }

@@ -32,7 +32,7 @@ func (d *Device) compute(b *gpu.Batch) (rc int32, err error) {
 			continue
 		}
 		d.fillItem(i, it)
-		if rc, err = d.decode(r, done); err != nil || rc != decodeOK {
+		if rc, err = d.computePart(r, done); err != nil || rc != decodeOK {
 			return rc, err
 		}
 		if d.apart[i], err = d.copyLogits(len(it.Tokens)-it.Logits, it.Logits); err != nil {
@@ -53,14 +53,17 @@ func (d *Device) compute(b *gpu.Batch) (rc int32, err error) {
 	if d.batch.c.NTokens == 0 {
 		return rc, err
 	}
-	return d.decode(r, done)
+	return d.computePart(r, done)
 }
 
-// decode runs what is in the batch and records its hidden states from row first on.
-func (d *Device) decode(r *recorder, first int) (rc int32, err error) {
-	rc, err = capi.Decode(d.ctx.Handle, d.batch.c)
+// computePart runs what is in the batch and records its hidden states from row first on.
+func (d *Device) computePart(r *recorder, first int) (rc int32, err error) {
+	rc, err = d.decode(d.ctx.Handle, d.batch.c)
+	if err == nil && rc == decodeOK && d.ctx.device.GPU {
+		err = capi.Synchronize(d.ctx.Handle) // llama_decode has only queued the work
+	}
 	if err == nil && rc == decodeOK && r != nil {
-		err = r.take(d.ctx.Handle, first, int(d.batch.c.NTokens))
+		r.take(d.ctx.Handle, first, int(d.batch.c.NTokens))
 	}
 	return rc, err
 }

@@ -26,6 +26,7 @@ const (
 const (
 	maxKVTokens    = 1 << 24
 	maxBatchTokens = 1 << 14
+	maxSeqIDs      = 256
 )
 
 // Options say what to open. Zero values take the default that stands beside each.
@@ -85,8 +86,8 @@ func (o Options) check() error {
 		return usagef("KV layout %q is unknown: use %q or %q", o.KVLayout, LayoutUnified, LayoutSplit)
 	case o.KVType != "" && o.KVType != KVF16 && o.KVType != KVQ8_0:
 		return usagef("KV type %q is unknown: use %q or %q", o.KVType, KVF16, KVQ8_0)
-	case o.MaxSeqs < 1 || o.MaxSeqs > 256:
-		return usagef("%d sequences at a time are asked for: use 1 to 256", o.MaxSeqs)
+	case o.MaxSeqs < 1 || o.MaxSeqs > maxSeqIDs:
+		return usagef("%d sequences at a time are asked for: use 1 to %d", o.MaxSeqs, maxSeqIDs)
 	case o.MaxBatchTokens < o.MaxSeqs || o.MaxBatchTokens > maxBatchTokens:
 		return usagef("a batch of %d tokens is asked for: use at least one for each of the %d sequences and at most %d", o.MaxBatchTokens, o.MaxSeqs, maxBatchTokens)
 	case o.Threads < 1 || o.Threads > runtime.NumCPU():
