@@ -82,3 +82,28 @@ func TestAHighClassDoesNotFeelThirtyLowOnes(t *testing.T) {
 		t.Errorf("p99 of the time to the first token is %d ms alone, and %d ms among 30 of a lower class", alone/1e6, among/1e6)
 	}
 }
+
+// A policy hears who was put ahead of its order, and who was not.
+func TestAPolicyHearsWhoWasPutAheadOfItsOrder(t *testing.T) {
+	cfg := sched.DefaultConfig(1, 16, 64, 64)
+	for i := range cfg.AgeAfter {
+		cfg.AgeAfter[i] = 50e6
+	}
+	l := &listener{answers: lastForEver["ranked last"].(answers)}
+	l.hooks = abi.HookEvents | abi.HookPrioritize
+	d := drive(t, cfg, l)
+	d.arrive(&sched.Request{ID: 1, Class: 1, PromptTokens: 4, MaxTokens: 1})
+	for id := range uint64(9) {
+		d.arrive(&sched.Request{ID: 10 + id, PromptTokens: 4, MaxTokens: 1})
+	}
+	d.steps(10)
+	ahead := map[uint64]int64{}
+	for _, e := range l.heard {
+		if e.Kind == uint8(abi.EventKindScheduled) {
+			ahead[e.ID] = e.Value
+		}
+	}
+	if len(ahead) < 9 || ahead[1] != 1 || ahead[10] != 0 || d.Stats().Aged != 1 {
+		t.Errorf("heard %v, %d were put ahead", ahead, d.Stats().Aged)
+	}
+}

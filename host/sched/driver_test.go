@@ -54,13 +54,15 @@ func (d *driver) steps(n int) map[uint64]sched.Row {
 	return rows
 }
 
-// listener hears events and decides nothing.
+// listener hears events, and decides nothing unless it has other hooks.
 type listener struct {
 	answers
+	hooks abi.Hook // 0 = events alone
 	heard []abi.Event
 }
 
-func (*listener) Hooks() abi.Hook { return abi.HookEvents }
+// Hooks implements abi.Decider.
+func (l *listener) Hooks() abi.Hook { return l.hooks | abi.HookEvents }
 
 // Reads implements abi.Decider.
 func (*listener) Reads() abi.Group                          { return abi.All }
