@@ -84,3 +84,31 @@ func TestEventsOfAPolicyThatLeftAreNobodys(t *testing.T) {
 		}
 	}
 }
+
+// Admission is asked about every arrival, however idle the host is: there is no way past it.
+func TestAdmissionIsAskedAboutEveryArrival(t *testing.T) {
+	seen := map[uint64]int{}
+	d := drive(t, sched.DefaultConfig(4, 64, 64, 4096), answers{admit: func(r *abi.Row) abi.Verdict {
+		if r.Phase == uint8(abi.PhaseArrival) {
+			seen[r.ID]++
+		}
+		return abi.Verdict{}
+	}})
+	id := uint64(0)
+	for round := range 20 {
+		var burst []*sched.Request
+		for range 1 + 30*round {
+			id++
+			burst = append(burst, &sched.Request{ID: id, PromptTokens: 4, MaxTokens: 1})
+		}
+		d.arrive(burst...)
+		for !d.Idle() {
+			d.steps(1)
+		}
+	}
+	for i := uint64(1); i <= id; i++ {
+		if seen[i] != 1 {
+			t.Fatalf("request %d was shown %d times on arrival", i, seen[i])
+		}
+	}
+}

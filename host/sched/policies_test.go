@@ -58,6 +58,15 @@ var policies = map[string]abi.Decider{
 		}
 		return abi.Verdict{}
 	}},
+	"ttl-30ms": answers{admit: func(*abi.Row) abi.Verdict {
+		return abi.Verdict{Action: uint8(abi.ActionAdmit), QueueTTLMs: 30, ClassOverride: -1, SpeculationCap: -1}
+	}},
+	"rejects-queued": answers{admit: func(r *abi.Row) abi.Verdict {
+		if r.Phase == uint8(abi.PhaseQueued) {
+			return abi.Verdict{Action: uint8(abi.ActionReject), Reason: uint16(abi.ReasonPriority)}
+		}
+		return abi.Verdict{}
+	}},
 	"newest-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: -int64(r.ID)} }},
 	"class-first":  answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: int64(r.Class)} }},
 	"class-preempts": answers{rank: func(r *abi.Row) abi.Ranking {
