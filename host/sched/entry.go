@@ -28,18 +28,17 @@ func (c *Core) entryBlocks(r *Request) int {
 
 // hit is how many blocks of r's text are in the prefix cache.
 func (c *Core) hit(r *Request) int {
-	c.inCache -= c.cachedTokens(r)
 	r.core.hit = c.kv.match(r.core.hashes, r.core.hit)
-	c.inCache += c.cachedTokens(r)
+	if r.core.place == placeWaiting && !r.core.preempted {
+		c.countInCache(r, c.reusable(r, r.core.hit)*c.cfg.BlockSize)
+	}
 	return r.core.hit
 }
 
-// cachedTokens is what r, if it has not run yet, need not compute of its prompt, as far as the cache was asked.
-func (c *Core) cachedTokens(r *Request) int {
-	if r.core.place != placeWaiting || r.core.preempted {
-		return 0
-	}
-	return c.reusable(r, r.core.hit) * c.cfg.BlockSize
+// countInCache says that the cache has n tokens of the prompt of r, which waits and never ran; 0 when it waits no longer.
+func (c *Core) countInCache(r *Request, n int) {
+	c.inCache += n - r.core.inCache
+	r.core.inCache = n
 }
 
 // reusable is how many blocks r need not compute: never all of its tokens, since the last one's logits are wanted.
