@@ -97,7 +97,7 @@ func (c *Core) copyEntry(r *Request, n, total, idle int) (e entry, ok bool) {
 	if k.shared {
 		e.need = total - n + k.resting(from, n)
 	} else {
-		e.need = total + k.resting(from, len(k.seqs[from].path)) // the source stays until it was copied
+		e.need = max(total, n+k.resting(from, n)) // the source stays until it was copied
 	}
 	return e, e.need <= max(k.available(), total)
 }
@@ -170,7 +170,7 @@ func (c *Core) occupy(r *Request, e entry) {
 	case entryCopied:
 		to := k.emptySeq(e.seq)
 		if !k.shared {
-			k.evict(e.blocks, e.seq)
+			k.evict(e.blocks) // at most so many of the source's own end, which is longer: else it would have been adopted
 		}
 		k.copyTo(r, e.seq, to, e.blocks)
 		r.core.source = int32(e.seq)
@@ -188,7 +188,7 @@ func (c *Core) occupy(r *Request, e entry) {
 
 // take gives r n further KV blocks, which must be available.
 func (c *Core) take(r *Request, n int) {
-	c.kv.evict(n, -1)
+	c.kv.evict(n)
 	c.kv.free -= n
 	r.core.blocks += n
 }
