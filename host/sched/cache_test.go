@@ -260,9 +260,9 @@ func TestAnEmptyDeviceIsFilledAgain(t *testing.T) {
 
 // twice is a rig with a text of 24 tokens in one cached sequence and in the middle of another one: two requests computed it side by
 // side, since at the start there was too little for a copy. An older text of 16 tokens is cached beside them.
-func twice(t *testing.T) *rig {
+func twice(t *testing.T, share bool) *rig {
 	t.Helper()
-	g := newRig(t, kvConfig(2, 24, func(c *sched.Config) { c.CopyMin, c.SpareSeqs = 20, 3 }), nil)
+	g := newRig(t, kvConfig(2, 24, func(c *sched.Config) { c.CopyMin, c.SpareSeqs, c.SharedKV = 20, 3, share }), nil)
 	g.ask(8, tokens(2, 16), 1)
 	g.arrive(&sched.Request{ID: 1, MaxTokens: 9}, tokens(1, 16))
 	g.step()
@@ -275,7 +275,7 @@ func twice(t *testing.T) *rig {
 }
 
 func TestASequenceWithNothingOfItsOwnIsTakenOverOrGivenUpFirst(t *testing.T) {
-	g := twice(t)
+	g := twice(t, true)
 	text := shared(tokens(1, 16), g.outputs[2]...)
 	if r := g.ask(3, shared(text[:20], 'x', 'y'), 1); r.Cached != 20 || g.ops[sched.OpCopy] != 0 {
 		t.Errorf("%d tokens were cached, %d copies; want the shorter sequence to be taken over", r.Cached, g.ops[sched.OpCopy])
@@ -284,7 +284,7 @@ func TestASequenceWithNothingOfItsOwnIsTakenOverOrGivenUpFirst(t *testing.T) {
 		t.Errorf("%d tokens of the longer one are left, want 32", got)
 	}
 
-	g = twice(t)
+	g = twice(t, false)
 	g.ask(3, tokens(3, 46), 1) // twelve blocks; six are free
 	if got := g.cachedOf(tokens(2, 24)); got != 16 {
 		t.Errorf("%d tokens of the older text are left, want 16: another text was there twice", got)

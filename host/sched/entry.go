@@ -93,13 +93,11 @@ func (c *Core) copyEntry(r *Request, n, total, idle int) (e entry, ok bool) {
 			return e, false // no sequence for the copy
 		}
 	}
-	e = entry{kind: entryCopied, seq: from, blocks: n, tokens: n * k.size}
+	e = entry{kind: entryCopied, seq: from, blocks: n, tokens: n * k.size, need: total}
 	if k.shared {
 		e.need = total - n + k.resting(from, n)
-	} else {
-		e.need = max(total, n+k.resting(from, n)) // the source stays until it was copied
 	}
-	return e, e.need <= max(k.available(), total)
+	return e, true
 }
 
 // runningHolder is a sequence that holds n and on which something runs, or -1.
@@ -170,7 +168,7 @@ func (c *Core) occupy(r *Request, e entry) {
 	case entryCopied:
 		to := k.emptySeq(e.seq)
 		if !k.shared {
-			k.evict(e.blocks) // at most so many of the source's own end, which is longer: else it would have been adopted
+			k.evict(e.blocks) // no more than what the source has beyond them: else it would have been adopted
 		}
 		k.copyTo(r, e.seq, to, e.blocks)
 		r.core.source = int32(e.seq)

@@ -240,3 +240,22 @@ func TestWhoIsSavedInAStepDoesNotComeBackInIt(t *testing.T) {
 	}
 	g.run()
 }
+
+// A step that fails before it restores leaves nothing behind.
+func TestWhatAFailedStepWasToRestoreIsForgotten(t *testing.T) {
+	g := oneSeat(t, nil)
+	r := g.preempted(1)
+	for g.ended[101] == nil {
+		g.step()
+	}
+	g.op = func() bool { return true }
+	g.step()
+	g.op = nil
+	if r.Outcome != sched.OutcomeFailed || len(g.saved) != 1 {
+		t.Fatalf("ended as %v, %d are saved", r.Outcome, len(g.saved))
+	}
+	g.ask(2, tokens(2, 8), 1)
+	if len(g.saved) != 0 {
+		t.Errorf("%d are saved for nobody", len(g.saved))
+	}
+}
