@@ -27,6 +27,7 @@ type coreState struct {
 	blocks    int      // KV blocks held
 	hashes    []uint64 // of the full blocks of the known tokens, as far as they are known
 	hit       int      // of them, those that the prefix cache had when it was last asked
+	inCache   int      // prompt tokens of it in Core.inCache
 	source    int32    // sequence that its prefix is copied from in this step, or none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none

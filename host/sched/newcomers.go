@@ -161,8 +161,7 @@ func (c *Core) countHit(r *Request) {
 // comesSoon tells whether a running request computes just now what r, which would enter as e says, could copy a little
 // later: then r waits and others enter. That ends with that request's prompt, or with that request.
 func (c *Core) comesSoon(r *Request, e entry) bool {
-	size := c.cfg.BlockSize
-	at := max(e.tokens/size, r.core.hit) // what is there is not worth a wait, even if r cannot use it
+	size, at := c.cfg.BlockSize, e.tokens/c.cfg.BlockSize
 	if c.cfg.CopyMin == 0 || at >= len(r.core.hashes) {
 		return false
 	}
