@@ -132,6 +132,7 @@ type Core struct {
 	late       []*Request // scratch
 	prefilling []*Request // scratch
 	lifted     []*Request // whose turn it is by age
+	blocked    []*Request // scratch: who lacks KV blocks in this step
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.
