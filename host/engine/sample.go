@@ -83,7 +83,7 @@ func (l *loop) sampleRow(b *sched.Batch, i int) {
 	s, a := &l.sampled[i], l.live[b.Rows[i].Req.ID]
 	from := len(a.history)
 	logits := func(i int) ([]float32, error) { return s.rows[i], nil }
-	if _, s.err = spec.Verify(a.sampler, logits, l.drafts[i], from-len(a.req.Prompt), &a.history); s.err != nil {
+	if _, s.err = spec.Verify(a.sampler, logits, spec.Draft{Tokens: l.drafts[i]}, from-len(a.req.Prompt), &a.history); s.err != nil {
 		return
 	}
 	s.emitted, s.done, s.text = a.take(l.e.cfg.Tokenizer, from)
