@@ -48,8 +48,10 @@ func New(c gpu.Costs) *Controller { return &Controller{costs: newCosts(c)} }
 // Known reports whether the time of a step of so many rows is known, without which nothing is drafted.
 func (c *Controller) Known(rows int) bool { return c.costs.plainNS(rows) > 0 }
 
-// StepNS is the time of a step of so many rows, with the same number of drafts on each, as it is believed now; 0 = not known.
-func (c *Controller) StepNS(rows, drafts int) int64 { return int64(c.costs.ns(rows, rows*drafts)) }
+// CellNS is the time of a step without drafting, at a place in gpu.Costs.Step, as it is believed now; 0 = not known.
+func (c *Controller) CellNS(bucket, drafts int) int64 {
+	return int64(c.costs.plain[bucket] * c.costs.times[bucket][drafts])
+}
 
 // Plan sets the drafts of each row, at most slots together: those with which most tokens are emitted a second, or none where
 // speculation does not pay, but for a single draft now and then of a row that has been without.

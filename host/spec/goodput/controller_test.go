@@ -237,8 +237,13 @@ func TestStepTimes(t *testing.T) {
 	for _, x := range []struct{ rows, drafts, ns int }{
 		{1, 0, 100}, {1, 3, 400}, {1, 1, 200}, {1, 6, 700}, {4, 0, 200}, {4, 1, 300}, {4, 2, 500}, {4, 3, 700}, {64, 1, 300},
 	} {
-		if got := c.StepNS(x.rows, x.drafts); got != int64(x.ns) {
-			t.Errorf("%d rows with %d drafts each: %d ns, not %d", x.rows, x.drafts, got, x.ns)
+		if got := c.costs.ns(x.rows, x.rows*x.drafts); int64(got) != int64(x.ns) {
+			t.Errorf("%d rows with %d drafts each: %g ns, not %d", x.rows, x.drafts, got, x.ns)
+		}
+	}
+	for _, x := range []struct{ bucket, drafts, ns int }{{0, 3, 400}, {0, 1, 0}, {2, 1, 300}, {3, 0, 0}} {
+		if got := c.CellNS(x.bucket, x.drafts); got != int64(x.ns) {
+			t.Errorf("cell %d, %d: %d ns, not %d", x.bucket, x.drafts, got, x.ns)
 		}
 	}
 	if ns := c.costs.ns(4, 2); ns != 250 {
