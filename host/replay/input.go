@@ -3,7 +3,9 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/sim"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -43,6 +45,24 @@ func DefaultClasses() []string { return []string{trace.DefaultClass, "batch"} }
 func DefaultSched(p sim.Profile) sched.Config {
 	c := sched.DefaultConfig(p.MaxSeqs, p.MaxBatchTokens, p.ContextTokens, p.KVTokens)
 	c.ChunkTokens, c.MaxDraft = p.ChunkTokens, abi.MaxDraft
+	c.Costs = stepCosts(p)
+	return c
+}
+
+// measuredContext is the tokens of each sequence in the steps whose times a simulated device is said to have been measured by.
+const measuredContext = 512
+
+// stepCosts is what a live server measures when it starts.
+func stepCosts(p sim.Profile) (c gpu.Costs) {
+	if p.Cost == nil {
+		return c
+	}
+	for b := range c.Step {
+		for k := range c.Step[b] {
+			parts := slices.Repeat([]sim.Part{{Context: measuredContext, New: 1 + k, Logits: 1 + k}}, 1<<b)
+			c.Step[b][k] = p.StepNS(parts)
+		}
+	}
 	return c
 }
 
