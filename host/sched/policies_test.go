@@ -67,6 +67,7 @@ var policies = map[string]abi.Decider{
 		return abi.Verdict{}
 	}},
 	"newest-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: -int64(r.ID)} }},
+	"class-first":  answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: int64(r.Class)} }},
 	"class-preempts": answers{rank: func(r *abi.Row) abi.Ranking {
 		return abi.Ranking{Score: int64(r.Class), VictimRank: int64(r.Class), Flags: uint32(abi.RankFlagMayPreempt)}
 	}},
@@ -79,4 +80,5 @@ var policies = map[string]abi.Decider{
 	"draft-0":             answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{} }},
 	"draft-3-for-a-while": answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3, HoldSteps: 2} }},
 	"abstains":            abstainer{answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 1} }}},
+	"only-class-0":        answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ReserveSeqs: 1 << 30} }},
 }
