@@ -130,7 +130,7 @@ func (c *collector) steps(s *abi.State, t *sched.Stats) {
 }
 
 func (c *collector) speculation(t *sched.Stats) {
-	c.vllmCounter("spec_decode_num_drafts_total", t.DraftedAt[0])
+	c.vllmCounter("spec_decode_num_drafts_total", t.Drafts)
 	c.vllmCounter("spec_decode_num_draft_tokens_total", t.Drafted)
 	c.vllmCounter("spec_decode_num_accepted_tokens_total", t.Accepted)
 	for i, n := range t.AcceptedAt {
