@@ -106,3 +106,6 @@ func (a *active) end(res Result) {
 	close(a.stream.events)
 	close(a.stream.done)
 }
+
+// release lets go of all but the part that the scheduler may still point to from its own memory.
+func (a *active) release() { *a = active{sched: a.sched} }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -134,6 +135,7 @@ func (l *loop) handle(m message) {
 func (l *loop) takeBurst() {
 	if len(l.burst) > 0 {
 		l.core.Arrive(l.e.Now(), l.burst...)
+		clear(l.burst)
 		l.burst = l.burst[:0]
 	}
 }
@@ -277,7 +279,9 @@ func (l *loop) result(i int, stepErr error) sched.Result {
 		stepErr = l.sampled[i].err
 	}
 	if stepErr != nil {
-		p.a.fail(stepErr)
+		if !errors.Is(stepErr, gpu.ErrAborted) { // which happens only to what ended otherwise
+			p.a.fail(stepErr)
+		}
 		return sched.Result{Done: sched.OutcomeFailed}
 	}
 	s := &l.sampled[i]

@@ -13,7 +13,11 @@ const leastLog = -9999
 func (a *active) addProbs(tok gpu.Tokenizer, t gpu.Token, logits []float32) {
 	norm := logNorm(logits)
 	logprob := func(t gpu.Token) Logprob {
-		return Logprob{Token: t, Piece: tok.Piece(t), Log: max(leastLog, float64(logits[t])-norm)}
+		log := float64(logits[t]) - norm
+		if !(log > leastLog) { // so for a NaN
+			log = leastLog
+		}
+		return Logprob{Token: t, Piece: tok.Piece(t), Log: log}
 	}
 	p := TokenProbs{Logprob: logprob(t)}
 	for _, t := range mostProbable(logits, a.req.TopLogprobs) {
@@ -36,7 +40,9 @@ func (a *active) dropProbs() {
 func logNorm(logits []float32) float64 {
 	top := math.Inf(-1)
 	for _, l := range logits {
-		top = max(top, float64(l))
+		if float64(l) > top {
+			top = float64(l)
+		}
 	}
 	sum := 0.0
 	for _, l := range logits {
