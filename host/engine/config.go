@@ -30,6 +30,7 @@ type Config struct {
 	Log       *slog.Logger       // nil = slog.Default
 
 	Drafter            gpu.Drafter // that belongs to Device; nil = n-grams
+	DraftConfidence    float64     // a Drafter stops where its best guess is less probable; 0 = never
 	NgramMin, NgramMax int         // for speculation plans that name none; 0 = 2 and 4
 
 	NoPrefixCache  bool // no request goes on from another one's KV

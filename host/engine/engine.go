@@ -144,6 +144,9 @@ func (e *Engine) newActive(req Request) *active {
 		PromptBytes: req.PromptBytes, MaxTokens: req.MaxTokens, Arrival: req.Arrival, TTL: req.TTL, Attempt: req.Attempt,
 		Stream: req.Stream, NoSpec: req.NoSpec,
 	}
+	if req.Grammar != nil {
+		a.sampler.Constrain(req.Grammar)
+	}
 	if req.Deadline > 0 {
 		a.sched.Deadline = req.Arrival + req.Deadline
 	}

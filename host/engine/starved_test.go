@@ -63,6 +63,7 @@ func busy(t *testing.T, n int) {
 // Without CPU time the server is slow, and nothing else: what a policy may use is counted in instructions, so none is found
 // to be at fault because the machine is busy.
 func TestWithoutCPUTimeEverythingHoldsAndNoPolicyIsBlamed(t *testing.T) {
+	const requests = 8
 	texts := func(h *plugins.Host) map[string]string {
 		f := start(t, sim.Options{MaxSeqs: 4}, func(c *engine.Config) {
 			c.Policies = named{h}
@@ -71,8 +72,8 @@ func TestWithoutCPUTimeEverythingHoldsAndNoPolicyIsBlamed(t *testing.T) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		got := map[string]string{}
-		for i := range 24 {
-			s := f.submit(t, engine.Request{ID: fmt.Sprint(i), Prompt: prompt(fmt.Sprintf("say %d and %d again", i, i)), MaxTokens: 40, IgnoreEOS: true,
+		for i := range requests {
+			s := f.submit(t, engine.Request{ID: fmt.Sprint(i), Prompt: prompt(fmt.Sprintf("say %d and %d again", i, i)), MaxTokens: 12, IgnoreEOS: true,
 				Class: uint8(i % 2), Sampling: spec.Params{Temperature: float64(i % 2), Seed: uint64(i)}})
 			wg.Go(func() {
 				text, _ := read(s)
@@ -92,8 +93,8 @@ func TestWithoutCPUTimeEverythingHoldsAndNoPolicyIsBlamed(t *testing.T) {
 	h := shipped(t)
 	busy(t, 3)
 	got := texts(h)
-	if len(want) != 24 || len(got) != 24 {
-		t.Errorf("%d and %d of 24 requests were answered", len(want), len(got))
+	if len(want) != requests || len(got) != requests {
+		t.Errorf("%d and %d of %d requests were answered", len(want), len(got), requests)
 	}
 	for id, text := range want {
 		if got[id] != text {
