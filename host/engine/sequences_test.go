@@ -53,7 +53,7 @@ func openFrail(t testing.TB) *frail {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &frail{Device: sim.Open(p, sim.Options{MaxSeqs: 4, KVTokens: 512, ContextTokens: 128, MaxBatchTokens: 128})}
+	return &frail{Device: sim.Open(p, sim.Options{MaxSeqs: 4, KVTokens: 512, ContextTokens: 128, MaxBatchTokens: 128, CopyMin: 1, CanSave: true})}
 }
 
 func tokens(text string) []gpu.Token {
@@ -137,7 +137,7 @@ func TestAFailureCostsTheRequestItsKVAndLeavesTheSequenceUsable(t *testing.T) {
 func TestTheRecordOfTheKVNeverSaysMoreThanTheDeviceHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := sim.ParseProfile(sim.CPUProfile)
-		dev := &frail{Device: sim.Open(p, sim.Options{MaxSeqs: 3, KVTokens: 4096, ContextTokens: 256, MaxBatchTokens: 128})}
+		dev := &frail{Device: sim.Open(p, sim.Options{MaxSeqs: 3, KVTokens: 4096, ContextTokens: 256, MaxBatchTokens: 128, CopyMin: 1, CanSave: true})}
 		q := newSequences(dev)
 		texts := [][]gpu.Token{tokens("aaaaaaaaaaaa"), tokens("aaaabbbbcccc"), tokens("aaaabbbbdddd")}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
