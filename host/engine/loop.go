@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -81,9 +82,7 @@ func (l *loop) tick(now int64) {
 	l.core.Tick(now)
 	l.abandon()
 	l.health.watch(now, l)
-	if l.memory.watch(now, l) {
-		l.core.SetPressure(l.pressure())
-	}
+	l.memory.watch(now, l)
 }
 
 // finish waits for the device and answers what came after the last request had ended: arrivals are refused as draining.
@@ -134,6 +133,7 @@ func (l *loop) handle(m message) {
 func (l *loop) takeBurst() {
 	if len(l.burst) > 0 {
 		l.core.Arrive(l.e.Now(), l.burst...)
+		clear(l.burst)
 		l.burst = l.burst[:0]
 	}
 }
@@ -178,16 +178,11 @@ func (l *loop) startStep() {
 		l.start(now)
 		return
 	}
-	p := l.pressure()
-	if p.NoSaved {
-		l.kv.forgetAll()
-	}
-	l.core.SetPressure(p)
+	l.core.SetPressure(l.pressure())
 	b := l.core.Plan(now)
 	if b == nil {
 		return
 	}
-	l.health.flush = false
 	l.flying = b
 	l.job.take(b, l.live)
 	l.unwanted.Store(false)
@@ -211,7 +206,6 @@ func (l *loop) pressure() sched.Pressure {
 	if c := l.health.seqs; c > 0 && (p.MaxSeqs == 0 || c < p.MaxSeqs) {
 		p.MaxSeqs = c
 	}
-	p.NoCache = p.NoCache || l.health.flush
 	return p
 }
 
@@ -220,6 +214,9 @@ func (l *loop) finishJob(err error) {
 	now := l.e.Now()
 	l.busy = false
 	took := l.health.end(now)
+	for _, id := range l.job.unsaved {
+		l.core.ForgetSaved(id)
+	}
 	for _, fault := range l.job.faults {
 		l.health.faults.KV++
 		l.e.cfg.Log.Warn("the device could not do what it was asked beside a step", "error", fault)
@@ -277,11 +274,13 @@ func (l *loop) result(i int, stepErr error) sched.Result {
 		stepErr = l.sampled[i].err
 	}
 	if stepErr != nil {
-		p.a.fail(stepErr)
+		if !errors.Is(stepErr, gpu.ErrAborted) { // which happens only to what ended otherwise
+			p.a.fail(stepErr)
+		}
 		return sched.Result{Done: sched.OutcomeFailed}
 	}
 	s := &l.sampled[i]
 	return sched.Result{
-		Emitted: s.emitted, Drafted: len(p.draft), Done: s.done, Hashes: s.hashes, HitLength: s.hit, Available: s.available,
+		Emitted: s.emitted, Drafted: len(p.draft.Tokens), Done: s.done, Hashes: s.hashes, HitLength: s.hit, Available: s.available,
 	}
 }
