@@ -13,12 +13,13 @@ import "errors"
 // Token is an index into the model's vocabulary.
 type Token = int32
 
-// Errors of Forward. After ErrNoKV and ErrAborted the KV cache holds what it held before the call, but for parts of the
+// Errors of Forward. After ErrNoKV, ErrMemory and ErrAborted the KV cache holds what it held before the call, but for parts of the
 // batch that were already computed (trim to be sure). ErrBatch marks a batch that the device refuses before touching anything.
 var (
 	ErrNoKV    = errors.New("no KV cells left for this batch")
 	ErrAborted = errors.New("forward pass aborted")
 	ErrBatch   = errors.New("malformed batch")
+	ErrMemory  = errors.New("the device is out of memory")
 )
 
 // ErrLost is wrapped by errors after which a device computes nothing until it was Reset.
@@ -40,9 +41,10 @@ type Info struct {
 	SpareSeqs      int // further sequences that may be held, for prefixes that nothing runs on at present
 	MaxBatchTokens int // tokens of one Forward
 
-	CopyMin  int  // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
-	SharedKV bool // what was copied is held once, however many sequences have it
-	CanSave  bool // Save and Restore work
+	CopyMin  int    // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
+	SharedKV bool   // what was copied is held once, however many sequences have it
+	CanSave  bool   // Save and Restore work
+	Drafter  string // the name of the Drafter beside it; "" = none
 	Warnings []string
 }
 

@@ -104,16 +104,11 @@ func (d *Device) checkItem(it *gpu.Item) error {
 	return nil
 }
 
-// fill writes a checked batch for llama.cpp and notes where each item's kept rows begin.
-func (d *Device) fill(b *gpu.Batch) {
-	d.batch.c.NTokens = 0
-	for i := range b.Items {
-		it := &b.Items[i]
-		first := len(it.Tokens) - it.Logits
-		d.rows = append(d.rows, int(d.batch.c.NTokens)+first)
-		d.kept = append(d.kept, it.Logits)
-		for j, t := range it.Tokens {
-			d.batch.put(t, it.Pos+j, it.Seq, j >= first)
-		}
+// fillItem appends the i-th item of a checked batch for llama.cpp and notes where its kept rows begin.
+func (d *Device) fillItem(i int, it *gpu.Item) {
+	first := len(it.Tokens) - it.Logits
+	d.rows[i], d.kept[i] = int(d.batch.c.NTokens)+first, it.Logits
+	for j, t := range it.Tokens {
+		d.batch.put(t, it.Pos+j, it.Seq, j >= first)
 	}
 }

@@ -32,11 +32,10 @@ func (d *Device) Copy(from, to, n int) error {
 			return fmt.Errorf("copy sequence %d to %d: %w", from, to, err)
 		}
 		d.kv.share(from, to, n)
-		return nil
-	}
-	if err := d.copyThrough(from, to, n); err != nil {
+	} else if err := d.copyThrough(from, to, n); err != nil {
 		return fmt.Errorf("copy sequence %d to %d: %w", from, to, err)
 	}
+	d.copyDraft(from, to, n)
 	return nil
 }
 

@@ -20,11 +20,13 @@ type Device struct {
 	abort  *abortFlag
 	info   gpu.Info
 	kv     *cells
-	rows   []int  // last Forward: index in the batch of each item's first kept row
-	kept   []int  // last Forward: rows kept of each item
-	id     uint64 // marks what this device has saved
-	blob   []byte // scratch of a copy between the parts of a split cache
-	broken error  // why nothing is computed until Reset; nil = it works
+	rows   []int       // last Forward: index in the batch of each item's first kept row
+	kept   []int       // last Forward: rows kept of each item
+	id     uint64      // marks what this device has saved
+	blob   []byte      // scratch of a copy between the parts of a split cache
+	broken error       // why nothing is computed until Reset; nil = it works
+	apart  [][]float32 // last Forward: logits of items that were computed by themselves
+	draft  *drafter    // nil = none
 	closed bool
 
 	decode func(capi.Context, capi.Batch) (int32, error) // llama_decode, but in tests of its failures
@@ -42,6 +44,10 @@ func Open(o Options) (*Device, error) {
 	d.batch = newBatch(c.Info.MaxBatchTokens)
 	d.abort = newAbortFlag(c.Handle)
 	d.tok = newTokenizer(c.Model, c.Vocab)
+	if d.draft, err = c.openDrafter(d); err != nil {
+		d.Close()
+		return nil, err
+	}
 	if c.device.GPU {
 		if err := d.warmUp(); err != nil {
 			d.Close()
@@ -85,6 +91,7 @@ func (d *Device) Trim(seq, pos int) error {
 		return fmt.Errorf("trim: %w", err)
 	}
 	if pos >= d.kv.length(seq) {
+		d.trimDraft(seq, pos)
 		return nil
 	}
 	return d.cut(seq, pos)
@@ -111,6 +118,7 @@ func (d *Device) cut(seq, pos int) error {
 		return fmt.Errorf("trim sequence %d at %d: this model's memory can only be dropped as a whole", seq, pos)
 	}
 	d.kv.cut(seq, pos)
+	d.trimDraft(seq, pos)
 	return nil
 }
 
@@ -136,6 +144,9 @@ func (d *Device) Logits(item, i int) ([]float32, error) {
 	if item < 0 || item >= len(d.rows) || i < 0 || i >= d.kept[item] {
 		return nil, fmt.Errorf("logits %d of item %d were not kept by the last batch", i, item)
 	}
+	if own := d.apart[item]; own != nil {
+		return own[i*d.info.VocabSize : (i+1)*d.info.VocabSize], nil
+	}
 	row, err := capi.GetLogitsIth(d.ctx.Handle, int32(d.rows[item]+i), d.info.VocabSize)
 	if err != nil || row == nil {
 		return nil, fmt.Errorf("logits %d of item %d: llama.cpp has none", i, item)
@@ -158,6 +169,9 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.rows, d.kept = nil, nil
 	d.tok.close()
+	if d.draft != nil {
+		d.draft.close()
+	}
 	d.ctx.Close()
 	d.batch.free()
 	d.abort.close()

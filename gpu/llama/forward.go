@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	capi "github.com/hybridgroup/yzma/pkg/llama"
-
 	"github.com/sluice-dev/sluice/gpu"
 )
 
@@ -31,12 +29,8 @@ func (d *Device) Forward(b *gpu.Batch) error {
 	if err := d.check(b); err != nil {
 		return err
 	}
-	d.fill(b)
 	d.abort.begin()
-	rc, err := d.decode(d.ctx.Handle, d.batch.c)
-	if err == nil && rc == decodeOK && d.ctx.device.GPU {
-		err = capi.Synchronize(d.ctx.Handle) // llama_decode has only queued the work
-	}
+	rc, err := d.compute(b)
 	d.abort.end()
 	if err == nil && rc == decodeOK {
 		for i := range b.Items {
@@ -45,6 +39,9 @@ func (d *Device) Forward(b *gpu.Batch) error {
 		return nil
 	}
 	d.rows, d.kept = d.rows[:0], d.kept[:0]
+	if r := d.recorder(); r != nil {
+		r.forget()
+	}
 	if err == nil {
 		err = decodeError(rc)
 	} else {

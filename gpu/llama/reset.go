@@ -25,11 +25,20 @@ func (d *Device) Reset() error {
 	}
 	d.rows, d.kept = d.rows[:0], d.kept[:0]
 	d.kv.clear()
+	if d.draft != nil {
+		d.draft.detach()
+	}
 	if err := d.ctx.renew(); err != nil {
 		d.broken = lost(err)
 		return fmt.Errorf("reset device: %w", err)
 	}
 	d.abort.attach(d.ctx.Handle)
+	if d.draft != nil {
+		if err := d.draft.attach(d.ctx); err != nil {
+			d.broken = lost(err)
+			return fmt.Errorf("reset device: %w", err)
+		}
+	}
 	d.broken = nil
 	return nil
 }

@@ -43,7 +43,7 @@ func (d *Device) Save(seq int) (*gpu.Saved, error) {
 	data = binary.LittleEndian.AppendUint64(data, d.id)
 	data = binary.LittleEndian.AppendUint32(data, uint32(tokens))
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	return &gpu.Saved{Tokens: tokens, Data: data}, nil
+	return &gpu.Saved{Tokens: tokens, Data: data, State: d.saveDraft(seq)}, nil
 }
 
 // Restore makes seq, which must be empty, hold what this device has saved. It wraps gpu.ErrNoKV when the cells are not there;
@@ -77,7 +77,11 @@ func (d *Device) restore(seq int, s *gpu.Saved) error {
 	if err := d.checkRoom(s.Tokens); err != nil {
 		return err
 	}
-	return d.writeState(seq, state, s.Tokens)
+	if err := d.writeState(seq, state, s.Tokens); err != nil {
+		return err
+	}
+	d.restoreDraft(seq, s.State)
+	return nil
 }
 
 // checkSaved gives the part of s that is llama.cpp's.
