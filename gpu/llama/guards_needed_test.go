@@ -26,12 +26,12 @@ func TestUnguardedCallInThisProcess(t *testing.T) {
 		t.Skip("a part of TestGuardsAreNeeded")
 	}
 	for name := range strings.SplitSeq(names, "|") {
-		i := slices.IndexFunc(unguardedCalls, func(u unguarded) bool { return u.name == name })
-		c, err := OpenContext(guardOptions(t, unguardedCalls[i].layout))
+		i := slices.IndexFunc(bareCalls, func(u bareCall) bool { return u.name == name })
+		c, err := OpenContext(guardOptions(t, bareCalls[i].layout))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("returned|%s|%s\n", name, unguardedCalls[i].harm(c))
+		fmt.Printf("returned|%s|%s\n", name, bareCalls[i].harm(c))
 		c.Close()
 	}
 }
@@ -65,7 +65,7 @@ func runUnguarded(t *testing.T, names ...string) (returned map[string]string, li
 func TestGuardsAreNeeded(t *testing.T) {
 	testPaths(t)
 	var quiet []string
-	for _, u := range unguardedCalls {
+	for _, u := range bareCalls {
 		if u.wrong {
 			quiet = append(quiet, u.name)
 			continue
@@ -91,7 +91,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 }
 
 func TestGuardsAnswerWithAnError(t *testing.T) {
-	for _, u := range unguardedCalls {
+	for _, u := range bareCalls {
 		t.Run(u.name, func(t *testing.T) {
 			d, err := Open(guardOptions(t, u.layout))
 			if err != nil {

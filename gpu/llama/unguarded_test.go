@@ -11,10 +11,10 @@ import (
 	"github.com/sluice-dev/sluice/gpu"
 )
 
-// unguarded is what happens to wrong arguments without this package's checks. harm runs in a process of its own, on a context
+// bareCall is what happens to wrong arguments without this package's checks. harm runs in a process of its own, on a context
 // that nothing guards: it ends the process, or returns what went wrong without an error. guarded is the same through the API,
 // here: it must answer with an error.
-type unguarded struct {
+type bareCall struct {
 	name    string
 	layout  string // of the context
 	wrong   bool   // harm returns; else the process ends
@@ -51,7 +51,7 @@ func accepted(what string, rc int32, err error) string {
 	return what
 }
 
-var unguardedCalls = []unguarded{
+var bareCalls = []bareCall{
 	{
 		name: "more tokens than a batch holds",
 		harm: func(c *Context) string {
