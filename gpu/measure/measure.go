@@ -21,7 +21,7 @@ type Options struct {
 const (
 	defaultLimit  = 5 * time.Second
 	contextTokens = 16  // what a sequence holds before its step
-	mostPrompt    = 512 // tokens of the longest prompt that is measured
+	mostPrompt    = 256 // tokens of the longest prompt that is measured
 	samples       = 5   // of one step, when there is time
 )
 
@@ -152,33 +152,37 @@ func (r *run) trim(seqs, pos int) error {
 
 func (r *run) clear() error { return r.trim(len(r.held), 0) }
 
-// prefill compares prompts of growing length with a step of one row, until one takes a good part of the time that there is.
+// prefill compares prompts of growing length with a step of one row, and the longest one that leaves time for more three times.
 func (r *run) prefill() error {
 	most := min(mostPrompt, r.info.MaxBatchTokens, r.info.ContextTokens-1, r.info.KVTokens-1)
-	for n := 2; ; n = min(2*n, most) {
-		var long, short []int64
-		for range 3 {
-			ns, err := r.forward(1, n, 1)
-			if err != nil {
-				return err
-			}
-			one, err := r.forward(1, 1, 1)
-			if err != nil {
-				return err
-			}
-			if err := r.clear(); err != nil {
-				return err
-			}
-			long, short = append(long, ns), append(short, one)
-			if r.late() {
-				break
-			}
+	var long, short []int64
+	for n := 2; n <= most; {
+		l, s, err := r.prompt(n)
+		if err != nil {
+			return err
 		}
+		long, short = append(long, l), append(short, s)
 		r.rep.Costs.PrefillToken = max(1, (median(long)-median(short))/int64(n-1))
-		if n >= most || median(long)*5*4 > int64(r.opt.Limit) || r.late() { // three of twice the length would take a third of it
+		longest := n == most || l*40 > int64(r.opt.Limit) // three of twice the length would take a sixth of it
+		switch {
+		case r.late() || longest && len(long) == 3:
 			return nil
+		case !longest:
+			n, long, short = min(2*n, most), nil, nil
 		}
 	}
+	return nil
+}
+
+// prompt gives the times of a prompt of n tokens, and of a step with one row after it.
+func (r *run) prompt(n int) (long, short int64, err error) {
+	if long, err = r.forward(1, n, 1); err != nil {
+		return 0, 0, err
+	}
+	if short, err = r.forward(1, 1, 1); err != nil {
+		return 0, 0, err
+	}
+	return long, short, r.clear()
 }
 
 // steps fills the table: everything once, then again while there is time.
