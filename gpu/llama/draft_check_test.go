@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
+	"github.com/hybridgroup/yzma/pkg/loader"
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama/internal/gguf"
+	"github.com/sluice-dev/sluice/gpu/llama/internal/hidden"
 )
 
 // patch writes a copy of a GGUF file in which n bytes after a key of the header and skip more are other ones.
@@ -151,6 +153,18 @@ func TestDraftersThatCannotWorkAreRefusedBeforeTheLibraryIsAsked(t *testing.T) {
 				t.Errorf("%v (usage error: %v), should say %q", err, errors.Is(err, ErrUsage), c.says)
 			}
 		})
+	}
+}
+
+// Libraries that run models but lack the functions of heads say so.
+func TestHeadsNeedTheirFunctions(t *testing.T) {
+	libs, _, _ := testPaths(t)
+	other, err := loader.LoadLibrary(libs, "ggml-base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hidden.Load(other); err == nil || !strings.Contains(err.Error(), "draft heads cannot run on these llama.cpp libraries") {
+		t.Errorf("%v", err)
 	}
 }
 
