@@ -247,7 +247,7 @@ var unguarded = map[string]func(t *testing.T){
 
 // The checks are needed: without them the process is gone. Each case runs in a process of its own.
 func TestWithoutTheChecksTheProcessEnds(t *testing.T) {
-	if name := os.Getenv("SLUICE_TEST_UNGUARDED"); name != "" {
+	if name := os.Getenv("SLUICE_TEST_UNGUARDED_DRAFTER"); name != "" {
 		unguarded[name](t)
 		return
 	}
@@ -258,7 +258,7 @@ func TestWithoutTheChecksTheProcessEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^"+strings.SplitN(t.Name(), "/", 2)[0]+"$", "-test.timeout=60s")
-			cmd.Env = append(os.Environ(), "SLUICE_TEST_UNGUARDED="+name)
+			cmd.Env = append(os.Environ(), "SLUICE_TEST_UNGUARDED_DRAFTER="+name)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {
