@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
-	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // loop is what the engine's goroutine owns. Others touch it twice only, while this one keeps off: the device's goroutine has
@@ -31,10 +30,9 @@ type loop struct {
 
 	drafterFailures int
 
-	speculates bool // somebody may want drafts, and asks what there is
-	results    []sched.Result
-	sampled    []sampled // by row of the job
-	todo       []int     // scratch of sampleRows
+	results []sched.Result
+	sampled []sampled // by row of the job
+	todo    []int     // scratch of sampleRows
 
 	forward  chan struct{}
 	computed chan error
@@ -49,7 +47,6 @@ func newLoop(e *Engine, core *sched.Core) *loop {
 		e: e, core: core, live: map[uint64]*active{}, kv: newSequences(e.cfg.Device), drafter: e.cfg.Drafter,
 		forward: make(chan struct{}), computed: make(chan error, 1),
 	}
-	l.setPolicies(nil)
 	return l
 }
 
@@ -170,7 +167,6 @@ func (l *loop) startStep() {
 	if p := l.e.cfg.Policies; p != nil {
 		if d, epoch, changed := p.Swap(now); changed {
 			l.core.SetPolicies(d, epoch)
-			l.setPolicies(d)
 		}
 	}
 	if l.health.resetDue(now) {
@@ -193,11 +189,6 @@ func (l *loop) start(now int64) {
 	l.busy = true
 	l.health.begin(now)
 	l.forward <- struct{}{}
-}
-
-// setPolicies notes whether anybody may ask for drafts, so that nobody looks for them in vain.
-func (l *loop) setPolicies(d abi.Decider) {
-	l.speculates = l.e.cfg.Sched.MaxDraft > 0 && d != nil && d.Hooks().Has(abi.HookSpeculate)
 }
 
 // pressure is what the scheduler may not use at present.

@@ -95,7 +95,7 @@ func (l *loop) sampleRow(i int) {
 		a.hashes = h.extend(a.hashes, a.root, a.history)
 		s.hashes = a.hashes[had:len(a.hashes):len(a.hashes)]
 	}
-	if l.speculates && s.done == sched.OutcomeNone && !a.req.NoSpec {
+	if l.e.cfg.Sched.MaxDraft > 0 && s.done == sched.OutcomeNone && !a.req.NoSpec {
 		l.offer(a, s)
 	}
 }
