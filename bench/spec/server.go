@@ -43,9 +43,12 @@ func open(opt llama.Options, k int, policy bool) (*server, error) {
 		Sched: sched.DefaultConfig(s.info.MaxSeqs, s.info.MaxBatchTokens, s.info.ContextTokens, s.info.KVTokens),
 	}
 	if cfg.Sched.MaxDraft = k; k > 0 {
-		rep, err := measure.Run(context.Background(), dev, measure.Options{Limit: 10 * time.Second})
+		rep, err := measure.Run(context.Background(), dev, measure.Options{Limit: time.Minute})
 		if err != nil {
 			return nil, err
+		}
+		if rep.Largest < s.info.MaxSeqs {
+			return nil, fmt.Errorf("measure steps: a minute was enough for %d sequences only; is the machine busy?", rep.Largest)
 		}
 		cfg.Sched.Costs, s.costs = rep.Costs, rep.Costs
 	}
