@@ -19,3 +19,5 @@ echo "== replay: requests per second"
 go run ./bench/replay
 echo "== engine: tokens per second beside the library's own batch decode"
 go run ./bench/engine
+echo "== spec: tokens per second with n-gram drafts beside none, on text that quotes its prompt and on ordinary prompts"
+go run ./bench/spec --policy

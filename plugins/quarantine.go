@@ -109,7 +109,7 @@ func (h *Host) probe(now int64) {
 	c := h.compose()
 	for i := range c.slots {
 		s := &c.slots[i]
-		if s.probeAt() > now {
+		if s.fallen == nil || s.probeAt() > now {
 			continue
 		}
 		v := s.fallen

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/plugins"
 )
 
 // In overload nobody waits for longer than max_age and is served after all, and nobody who was shed is told a lie.
@@ -98,24 +99,39 @@ func TestTPOTCapHoldsTheTarget(t *testing.T) {
 	}
 }
 
-// A small batch drafts and is faster for it. A large one does not, and is as fast as without speculation.
-func TestSpecOffByBatch(t *testing.T) {
-	device := linear{20 * ms, ms}
+// Drafts that are accepted make answers faster, and no more of them are made than pay: where they are refused, answers come as fast as
+// without speculation. max_batch is a limit all the same.
+func TestSpecOffDraftsWhatPays(t *testing.T) {
+	device := linear{20 * ms, ms} // sixteen requests with 15 drafts each take eight times as long as without
 	few := func() []trace.Record { return every(sec, 500*ms, 3, trace.DefaultClass, 64, 200) }
 	many := func() []trace.Record { return every(sec, 0, 16, trace.DefaultClass, 64, 200) }
-	spec := policy(t, "spec-off")
+	spec, limited := policy(t, "spec-off"), policy(t, "spec-off", "max_batch", "4")
 	drafted := func(list []trace.Record) (n int) {
 		for i := range list {
 			n += list[i].Drafted
 		}
 		return n
 	}
-	plain, fast := traffic(t, device, few()), traffic(t, device, few(), spec)
-	if drafted(plain) != 0 || drafted(fast) == 0 || 2*worst(fast, all, tpot) > worst(plain, all, tpot) {
-		t.Errorf("three requests draft %d tokens and have a TPOT of %d ms, plain %d ms", drafted(fast), worst(fast, all, tpot)/ms, worst(plain, all, tpot)/ms)
-	}
-	plain, off := traffic(t, device, many()), traffic(t, device, many(), spec)
-	if drafted(off) != 0 || worst(off, all, tpot) != worst(plain, all, tpot) {
-		t.Errorf("sixteen requests draft %d tokens and have a TPOT of %d us, plain %d us", drafted(off), worst(off, all, tpot)/1000, worst(plain, all, tpot)/1000)
+	for _, c := range []struct {
+		what       string
+		records    func() []trace.Record
+		acceptance float64
+		policy     plugins.Policy
+		faster     float64 // the plain TPOT over the policy's, at least
+		drafts     bool
+	}{
+		{"three requests whose drafts are good", few, 0.9, spec, 2, true},
+		{"sixteen whose drafts are good", many, 0.9, spec, 1.4, true},
+		{"three whose drafts are bad", few, 0.02, spec, 0.98, true},
+		{"sixteen whose drafts are bad", many, 0.02, spec, 0.98, true},
+		{"sixteen that are too many", many, 0.9, limited, 1, false},
+	} {
+		plain, got := traffic(t, device, c.records()), drafting(t, c.acceptance, device, c.records(), c.policy)
+		if drafted(plain) != 0 {
+			t.Fatalf("without anything to draft, %d tokens are drafted", drafted(plain))
+		}
+		if faster := float64(worst(plain, all, tpot)) / float64(worst(got, all, tpot)); faster < c.faster || c.drafts != (drafted(got) > 0) {
+			t.Errorf("%s: %.2f times as fast with %d drafts", c.what, faster, drafted(got))
+		}
 	}
 }

@@ -162,10 +162,16 @@ func (l linear) StepNS(parts []sim.Part) int64 {
 // traffic replays records on a small device under a chain of policies, and returns what became of each.
 func traffic(t *testing.T, cost sim.Cost, records []trace.Record, chain ...plugins.Policy) []trace.Record {
 	t.Helper()
+	return drafting(t, 0, cost, records, chain...)
+}
+
+// drafting is traffic with something to draft at every step, of which each token is accepted with that chance.
+func drafting(t *testing.T, acceptance float64, cost sim.Cost, records []trace.Record, chain ...plugins.Policy) []trace.Record {
+	t.Helper()
 	slices.SortStableFunc(records, func(a, b trace.Record) int { return int(a.Arrival - b.Arrival) })
 	var out []trace.Record
 	in := replay.Input{
-		Records: records, Seed: 1, Acceptance: 0.9, OnEnd: func(r *trace.Record) { out = append(out, *r) },
+		Records: records, Seed: 1, Acceptance: acceptance, OnEnd: func(r *trace.Record) { out = append(out, *r) },
 		Sim: sim.Profile{Cost: cost, Name: "linear", ContextTokens: 4096, KVTokens: 65536, MaxSeqs: 16, MaxBatchTokens: 2048},
 	}
 	if len(chain) > 0 {

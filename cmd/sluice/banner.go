@@ -16,12 +16,17 @@ func (p *parts) banner(t terminal, serving, admin string) {
 	if info.ModelPath != "" {
 		model += " (" + info.ModelPath + ")"
 	}
+	drafter := p.cfg.Speculate.Drafter
+	if file := p.cfg.Speculate.Model; file != "" {
+		drafter += " (" + file + ")"
+	}
 	_ = printPairs(t.err, [][2]string{ // a terminal that is gone shows nothing
 		{"  api", serving + "/v1"},
 		{"  admin", admin},
 		{"  model", model},
 		{"  device", info.Device + ": " + info.DeviceName},
 		{"  limits", fmt.Sprintf("%d requests at a time, %d tokens of context, %d KV tokens", p.sched.MaxSeqs, p.sched.ContextTokens, p.sched.Blocks*p.sched.BlockSize)},
+		{"  drafter", drafter},
 		{"  policies", p.policyLine()},
 		{"  traces", p.cfg.Data},
 	})

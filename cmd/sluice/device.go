@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/sluice-dev/sluice/cmd/sluice/config"
 	"github.com/sluice-dev/sluice/gpu/llama"
 	"github.com/sluice-dev/sluice/gpu/sim"
 )
@@ -45,15 +46,19 @@ func (p *parts) openLlama() error {
 	if err != nil {
 		return err
 	}
-	l := p.cfg.Limits
+	l, drafter := p.cfg.Limits, p.cfg.Speculate.Drafter
+	if drafter == config.DrafterNgram || drafter == config.DrafterOff {
+		drafter = "" // nothing that the device has to do with
+	}
 	dev, err := llama.Open(llama.Options{
 		LibDir: libs, ModelPath: model, Device: p.cfg.Device, ContextTokens: l.ContextTokens, KVTokens: l.KVTokens,
 		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: p.cfg.Compute.Threads, KVLayout: p.cfg.Compute.KV, Log: p.log,
+		Drafter: drafter, DraftModel: p.cfg.Speculate.Model,
 	})
 	if err != nil {
 		return err
 	}
-	p.device, p.tokenizer = dev, dev.Tokenizer()
+	p.device, p.tokenizer, p.drafter = dev, dev.Tokenizer(), dev.Drafter()
 	return nil
 }
 

@@ -32,6 +32,7 @@ type parts struct {
 	started   time.Time
 	device    gpu.Device
 	tokenizer gpu.Tokenizer
+	drafter   gpu.Drafter // nil = n-grams, or none
 	policies  *plugins.Host
 	registry  *registry.Registry // what changes them
 	traces    *store.Store
@@ -205,7 +206,7 @@ func (p *parts) openEngine() error {
 	p.sched = schedConfig(p.cfg, p.device.Info())
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
-		Device: p.device, Tokenizer: p.tokenizer, Sched: p.sched, Classes: names, Log: p.log,
+		Device: p.device, Tokenizer: p.tokenizer, Drafter: p.drafter, Sched: p.sched, Classes: names, Log: p.log,
 		Policies: namedPolicies{p.policies},
 		Record: func(r trace.Record) {
 			p.metrics.ObserveRecord(&r)
@@ -260,6 +261,9 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 	c.SpareSeqs, c.CopyMin, c.SharedKV = info.SpareSeqs, info.CopyMin, info.SharedKV
 	if info.CanSave {
 		c.MaxSaved = c.Blocks * c.BlockSize
+	}
+	if cfg.Speculate.Drafter == config.DrafterOff {
+		c.MaxDraft = 0
 	}
 	c.Seed = rand.Uint64() // every start draws differently; a replay has a seed of its own
 	for i, class := range cfg.Classes {

@@ -17,6 +17,8 @@ var valueFlags = []struct{ flag, key, usage string }{
 	{"model", "model", "GGUF file (default the one that set-up installed)"},
 	{"llama-lib", "llama_lib", "folder of the llama.cpp libraries (default the one that set-up installed)"},
 	{"device", "device", "what computes: auto, cpu, or a device that the libraries offer (default auto)"},
+	{"drafter", "speculate.drafter", "where drafts come from: ngram, draft-model, eagle3, mtp or off (default ngram)"},
+	{"draft-model", "speculate.model", "GGUF file of the draft model or EAGLE-3 head"},
 	{"listen", "listen", "address of the OpenAI API; port 0 takes a free one (default 127.0.0.1:8080)"},
 	{"admin", "admin.listen", "address of the admin API, HOST:PORT or unix:PATH; not loopback needs SLUICE_ADMIN_TOKEN (default 127.0.0.1:9090)"},
 	{"data", "data", "folder of the recorded requests, the policies' history and the audit log (default the user's data folder)"},

@@ -46,7 +46,10 @@ func OpenContext(o Options) (*Context, error) {
 	}
 	c := &Context{opts: o, header: header}
 	if c.device, err = chooseDevice(o.Device, Devices()); err != nil {
-		return nil, err
+		return nil, usagef("%w%s", err, hintOf(o.Device, o.LibDir))
+	}
+	if o.GPULayers > 0 && !c.device.GPU {
+		return nil, usagef("%d layers on a GPU are asked for, and the device is %s; a GPU is named with --device", o.GPULayers, c.device.Name)
 	}
 	if err := c.open(header); err != nil {
 		c.Close()

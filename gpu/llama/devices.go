@@ -2,6 +2,7 @@ package llama
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
@@ -37,11 +38,11 @@ func Devices() []DeviceInfo {
 	return out
 }
 
-// chooseDevice finds what was asked for. It never answers with something else: a server that was meant for a GPU must
-// not start on the CPU because a driver is missing.
+// chooseDevice finds what was asked for: a device by its name, or the first one of a kind ("cuda"). It never answers with
+// something else: a server that was meant for a GPU must not start on the CPU because a driver is missing.
 func chooseDevice(want string, offered []DeviceInfo) (DeviceInfo, error) {
 	for _, d := range offered {
-		if strings.EqualFold(want, d.Name) || (want == DeviceAuto && d.GPU) {
+		if strings.EqualFold(want, d.Name) || strings.EqualFold(want, d.kind()) || (want == DeviceAuto && d.GPU) {
 			return d, nil
 		}
 	}
@@ -51,6 +52,20 @@ func chooseDevice(want string, offered []DeviceInfo) (DeviceInfo, error) {
 		}
 	}
 	return DeviceInfo{}, usagef("device %q is not offered by the llama.cpp libraries on this machine; they offer %s", want, offer(offered))
+}
+
+// kind is the name without its number: "CUDA" of "CUDA0".
+func (d DeviceInfo) kind() string { return strings.TrimRight(d.Name, "0123456789") }
+
+// hintOf says why a device of NVIDIA may be missing.
+func hintOf(want, dir string) string {
+	if !strings.HasPrefix(strings.ToLower(want), "cuda") {
+		return ""
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, "*ggml-cuda*")); len(found) == 0 {
+		return fmt.Sprintf("; the libraries in %s have no part for CUDA: make setup-cuda fetches some that have", dir)
+	}
+	return "; the libraries have a part for CUDA, so the driver is missing or too old, or shows no GPU (nvidia-smi says more)"
 }
 
 func offer(ds []DeviceInfo) string {

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
+	"github.com/hybridgroup/yzma/pkg/loader"
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama/internal/gguf"
+	"github.com/sluice-dev/sluice/gpu/llama/internal/hidden"
 )
 
 // patch writes a copy of a GGUF file in which n bytes after a key of the header and skip more are other ones.
@@ -154,6 +156,18 @@ func TestDraftersThatCannotWorkAreRefusedBeforeTheLibraryIsAsked(t *testing.T) {
 	}
 }
 
+// Libraries that run models but lack the functions of heads say so.
+func TestHeadsNeedTheirFunctions(t *testing.T) {
+	libs, _, _ := testPaths(t)
+	other, err := loader.LoadLibrary(libs, "ggml-base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hidden.Load(other); err == nil || !strings.Contains(err.Error(), "draft heads cannot run on these llama.cpp libraries") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestDraftModelNeedsTheSameVocabulary(t *testing.T) {
 	_, _, fast := testPaths(t)
 	// Two tokens of the same length change places.
@@ -233,7 +247,7 @@ var unguarded = map[string]func(t *testing.T){
 
 // The checks are needed: without them the process is gone. Each case runs in a process of its own.
 func TestWithoutTheChecksTheProcessEnds(t *testing.T) {
-	if name := os.Getenv("SLUICE_TEST_UNGUARDED"); name != "" {
+	if name := os.Getenv("SLUICE_TEST_UNGUARDED_DRAFTER"); name != "" {
 		unguarded[name](t)
 		return
 	}
@@ -244,7 +258,7 @@ func TestWithoutTheChecksTheProcessEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^"+strings.SplitN(t.Name(), "/", 2)[0]+"$", "-test.timeout=60s")
-			cmd.Env = append(os.Environ(), "SLUICE_TEST_UNGUARDED="+name)
+			cmd.Env = append(os.Environ(), "SLUICE_TEST_UNGUARDED_DRAFTER="+name)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {

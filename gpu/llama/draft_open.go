@@ -120,6 +120,9 @@ func (d *drafter) attachEAGLE3(c *Context) (err error) {
 		return err
 	}
 	layers := d.fn.TargetLayers(d.model)
+	if len(layers) != 3 || d.fn.Target(d.side.handle) != c.Handle {
+		return fmt.Errorf("llama.cpp opened the head %s for another model than this", c.opts.DraftModel)
+	}
 	for _, layer := range layers {
 		d.fn.RecordLayer(c.Handle, int(layer), true)
 	}
@@ -131,6 +134,9 @@ func (d *drafter) attachEAGLE3(c *Context) (err error) {
 }
 
 func (d *drafter) attachMTP(c *Context) (err error) {
+	if n := d.fn.Blocks(c.Model); n != 1 {
+		return usagef("%s has %d MTP blocks; only models with one are supported", c.opts.ModelPath, n)
+	}
 	width := int(capi.ModelNEmbdOut(c.Model))
 	d.side, err = c.openSide(c.Model, headRows, width, func(p *capi.ContextParams) { p.CtxType = capi.ContextTypeMTP })
 	if err != nil {

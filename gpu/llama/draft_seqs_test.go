@@ -219,6 +219,31 @@ func TestRoundsThatEndEarly(t *testing.T) {
 				t.Errorf("%s: other drafts afterwards", name)
 			}
 		}
+		t.Run("an abort", func(t *testing.T) {
+			rows := []gpu.DraftRow{{Seq: 0, History: text, Max: 4, Pick: func(_ int, l []float32) gpu.Token {
+				d.Abort()
+				return argmax(l)
+			}}}
+			if err := d.Drafter().Draft(rows); !errors.Is(err, gpu.ErrAborted) || len(rows[0].Draft) != 0 {
+				t.Errorf("%v, %d drafts", err, len(rows[0].Draft))
+			}
+			if a, b := positions(t, d, 0); a != n-1 || b != last {
+				t.Errorf("the device ends at %d, not %d, the drafter at %d, not %d", a, n-1, b, last)
+			}
+			if _, got := guess(t, d, 0, text, 2); !sameRows(d, got, want) {
+				t.Error("other drafts afterwards")
+			}
+		})
+		t.Run("the end of the drafter's context", func(t *testing.T) {
+			room := d.draft.side.room
+			defer func() { d.draft.side.room = room }()
+			for free := range 3 {
+				d.draft.side.room = last + free
+				if drafts, _ := guess(t, d, 0, text, 4); len(drafts) != free {
+					t.Errorf("%d drafts with room for %d", len(drafts), free)
+				}
+			}
+		})
 		t.Run("the length limit", func(t *testing.T) {
 			if drafts, _ := guess(t, d, 0, text, 1); len(drafts) != 1 {
 				t.Errorf("%d drafts, 1 was asked for", len(drafts))
@@ -274,8 +299,8 @@ func TestCancelledSequencesLeaveNothing(t *testing.T) {
 // A long prompt is caught up with over several calls, and those that are not behind get their drafts meanwhile.
 func TestLongPromptsAreCaughtUpInParts(t *testing.T) {
 	d := open(t, both(eagle(t), func(o *Options) { o.MaxSeqs, o.KVTokens, o.MaxBatchTokens = 2, 4096, 1024 }))
-	long := counting(1, 1000)
-	feed(t, d, 0, 0, long[:999])
+	long := counting(1, 560)
+	feed(t, d, 0, 0, long[:559])
 	feed(t, d, 1, 0, long[:9])
 	for call := 1; ; call++ {
 		rows := []gpu.DraftRow{{Seq: 0, History: long, Max: 2}, {Seq: 1, History: long[:10], Max: 2}}

@@ -17,10 +17,13 @@ func manyPrompts(n int, prompt func(i int) []gpu.Token) (prompts [][]gpu.Token, 
 }
 
 func TestMTPDraftsOfAMarkovModelAreAllAccepted(t *testing.T) {
-	for _, slots := range []int{1, 16} {
-		t.Run(fmt.Sprintf("batch %d", slots), func(t *testing.T) {
-			d := open(t, both(mtp(t, mtpMarkov), func(o *Options) { o.MaxSeqs, o.KVTokens = 16, 4096 }))
-			g := decoder{t: t, dev: d, slots: slots, k: 4, chunk: 8}
+	for _, c := range []struct {
+		layout string
+		slots  int
+	}{{LayoutSplit, 1}, {LayoutSplit, 16}, {LayoutUnified, 16}} {
+		t.Run(fmt.Sprintf("%s, batch %d", c.layout, c.slots), func(t *testing.T) {
+			d := open(t, both(mtp(t, mtpMarkov), func(o *Options) { o.MaxSeqs, o.KVTokens, o.KVLayout = 16, 4096, c.layout }))
+			g := decoder{t: t, dev: d, slots: c.slots, k: 4, chunk: 8}
 			prompts, limits := manyPrompts(16, func(i int) []gpu.Token { return counting(i, 3+i) })
 			g.run(prompts, limits)
 			t.Logf("accepted %v of %v", g.accepted, g.tried)
@@ -90,17 +93,16 @@ func TestDraftModelTextEqualsPlainDecoding(t *testing.T) {
 	want := (&decoder{t: t, dev: plain, slots: 1, chunk: 100}).run(prompts, limits)
 	for _, c := range []struct {
 		file  string
+		slots int
 		share int // of first drafts accepted, percent
-	}{{fast, 100}, {published, 60}} {
-		for _, slots := range []int{1, 4} {
-			g := decoder{t: t, dev: open(t, draftModel(c.file)), slots: slots, k: 3, chunk: 6}
-			if got := g.run(prompts, limits); !slices.EqualFunc(got, want, slices.Equal) {
-				t.Errorf("%s, batch %d: the text is another one", c.file, slots)
-			}
-			t.Logf("batch %d: accepted %v of %v in %d steps", slots, g.accepted, g.tried, g.forwards)
-			if 100*g.accepted[1] < c.share*g.tried[1] {
-				t.Errorf("%s: only %d of %d first drafts accepted", c.file, g.accepted[1], g.tried[1])
-			}
+	}{{fast, 4, 100}, {published, 1, 60}, {published, 4, 60}} {
+		g := decoder{t: t, dev: open(t, draftModel(c.file)), slots: c.slots, k: 3, chunk: 6}
+		if got := g.run(prompts, limits); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%s, batch %d: the text is another one", c.file, c.slots)
+		}
+		t.Logf("batch %d: accepted %v of %v in %d steps", c.slots, g.accepted, g.tried, g.forwards)
+		if 100*g.accepted[1] < c.share*g.tried[1] {
+			t.Errorf("%s: only %d of %d first drafts accepted", c.file, g.accepted[1], g.tried[1])
 		}
 	}
 }

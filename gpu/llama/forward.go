@@ -13,12 +13,13 @@ const (
 	decodeNoKV    = 1
 	decodeAborted = 2
 	decodeRefused = -1
+	decodeNoRoom  = -2 // for the graph's tensors or the logits
 )
 
-// Forward computes the batch. After an error that wraps gpu.ErrBatch, gpu.ErrNoKV or gpu.ErrAborted the KV cache holds what it
-// held before the call, and no logits; the one exception are models whose memory cannot be cut back, which then forget the
-// batch's sequences as a whole. Any other error is the library's own failure, such as a GPU out of memory: it wraps gpu.ErrLost,
-// as does every further call until Reset.
+// Forward computes the batch. After an error that wraps gpu.ErrBatch, gpu.ErrNoKV, gpu.ErrMemory or gpu.ErrAborted the KV cache
+// holds what it held before the call, and no logits; the one exception are models whose memory cannot be cut back, which then
+// forget the batch's sequences as a whole. Any other error wraps gpu.ErrLost, as does every further call until Reset. An error
+// of CUDA itself never comes here: llama.cpp ends the process on it.
 func (d *Device) Forward(b *gpu.Batch) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,6 +64,8 @@ func decodeError(rc int32) error {
 		return gpu.ErrNoKV
 	case decodeAborted:
 		return gpu.ErrAborted
+	case decodeNoRoom:
+		return gpu.ErrMemory
 	case decodeRefused:
 		return fmt.Errorf("%w: llama.cpp refused it", gpu.ErrBatch)
 	}

@@ -67,6 +67,7 @@ func TestWrongUseIsAUsageError(t *testing.T) {
 		"KV type":              {func(o *Options) { o.KVType = "q3" }, "q8_0"},
 		"KV layout":            {func(o *Options) { o.KVLayout = "heap" }, "unified"},
 		"GPU layers":           {func(o *Options) { o.GPULayers = -1 }, "layers"},
+		"GPU layers on a CPU":  {func(o *Options) { o.GPULayers = 4 }, "--device"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -135,6 +136,8 @@ func TestChooseDeviceNeverFallsBack(t *testing.T) {
 		{"cuda0", []DeviceInfo{cpu, cuda}, "CUDA0"},
 		{"CUDA1", []DeviceInfo{cpu, cuda}, ""},
 		{"cuda", []DeviceInfo{cpu}, ""},
+		{"cuda", []DeviceInfo{cpu, cuda, {Name: "CUDA1", GPU: true}}, "CUDA0"},
+		{"vulkan", []DeviceInfo{cpu, cuda}, ""},
 		{"auto", nil, ""},
 	} {
 		d, err := chooseDevice(c.want, c.offered)

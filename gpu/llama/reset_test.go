@@ -53,6 +53,27 @@ func TestAFailedDecodeLosesTheDeviceUntilReset(t *testing.T) {
 	}
 }
 
+// llama.cpp takes out what it had begun when the memory for a step cannot be had, and goes on.
+func TestAStepWithoutMemoryLeavesTheDeviceAsItWas(t *testing.T) {
+	d := open(t, split)
+	prompt := encode(t, d, "The three colours of the flag are")
+	_, want := alone(t, d, prompt, 0)
+	forward(t, d, gpu.Item{Seq: 1, Tokens: prompt[:3]})
+	d.decode = func(ctx capi.Context, b capi.Batch) (int32, error) {
+		b.NTokens -= 2 // an earlier part of the batch was computed
+		_, _ = capi.Decode(ctx, b)
+		return -2, nil
+	}
+	err := d.Forward(&gpu.Batch{Items: []gpu.Item{{Seq: 1, Pos: 3, Tokens: prompt[3:], Logits: 1}, {Seq: 0, Tokens: prompt}}})
+	if !errors.Is(err, gpu.ErrMemory) || errors.Is(err, gpu.ErrLost) {
+		t.Fatalf("a step without memory: %v", err)
+	}
+	checkCells(t, d)
+	d.decode = capi.Decode
+	forward(t, d, gpu.Item{Seq: 1, Pos: 3, Tokens: prompt[3:], Logits: 1})
+	same(t, row(t, d, 0, 0), want[0], "after a step without memory")
+}
+
 // A step that is aborted leaves the device as it was, and one after a reset can be aborted too.
 func TestResetKeepsAbort(t *testing.T) {
 	d := open(t, func(o *Options) { o.KVTokens, o.MaxBatchTokens = 2048, 1024 })

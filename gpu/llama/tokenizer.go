@@ -63,7 +63,7 @@ func (t *Tokenizer) close() {
 
 // Encode turns text into tokens, without BOS. Only with special do spellings of special tokens become those tokens.
 // Bytes that are not UTF-8 become U+FFFD, and characters that the vocabulary cannot spell (some control characters) are
-// lost, so text that is not empty may have no token. A NUL byte is an error that wraps ErrUsage: it would end the process.
+// lost, so text that is not empty may have no token. A NUL byte is an error that wraps ErrUsage.
 func (t *Tokenizer) Encode(text string, special bool) ([]gpu.Token, error) {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return nil, usagef("tokenize text: it has a NUL byte at offset %d", i)

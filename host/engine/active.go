@@ -15,10 +15,12 @@ type active struct {
 	history []gpu.Token // prompt and output
 	sampler *spec.Sampler
 	ngram   spec.NGram
-	drafted []gpu.Token // memory of its drafts
-	verify  []gpu.Token // the known tokens of its row with the drafts behind them
-	root    uint64      // what the names of its blocks start from
-	hashes  []uint64    // of the full blocks of history; nil = never shared
+	picker  *spec.Picker
+	pick    func(i int, logits []float32) gpu.Token // the picker's
+	drafted []gpu.Token                             // memory of its drafts
+	verify  []gpu.Token                             // the known tokens of its row with the drafts behind them
+	root    uint64                                  // what the names of its blocks start from
+	hashes  []uint64                                // of the full blocks of history; nil = never shared
 	text    textStream
 	unsent  Event // what is known and not sent: no text yet that may be shown, or none at all
 	probAt  []int // by unsent.Probs: where the token's bytes begin in the text
@@ -106,3 +108,6 @@ func (a *active) end(res Result) {
 	close(a.stream.events)
 	close(a.stream.done)
 }
+
+// release lets go of all but the part that the scheduler may still point to from its own memory.
+func (a *active) release() { *a = active{sched: a.sched} }

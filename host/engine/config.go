@@ -30,6 +30,7 @@ type Config struct {
 	Log       *slog.Logger       // nil = slog.Default
 
 	Drafter            gpu.Drafter // that belongs to Device; nil = n-grams
+	DraftConfidence    float64     // a Drafter stops where its best guess is less probable; 0 = never
 	NgramMin, NgramMax int         // for speculation plans that name none; 0 = 2 and 4
 
 	NoPrefixCache  bool // no request goes on from another one's KV
@@ -46,11 +47,19 @@ func (c *Config) fill() error {
 		return fmt.Errorf("validate engine: a device and a tokenizer are needed")
 	}
 	info := c.Device.Info()
-	if c.Sched.MaxSeqs > info.MaxSeqs || c.Sched.MaxBatchTokens > info.MaxBatchTokens ||
-		c.Sched.ContextTokens > info.ContextTokens || c.Sched.Blocks*c.Sched.BlockSize > info.KVTokens {
-		return fmt.Errorf("validate engine: the scheduler's limits are beyond the device's: %d places of %d, %d tokens a step of %d, context %d of %d, %d KV tokens of %d",
-			c.Sched.MaxSeqs, info.MaxSeqs, c.Sched.MaxBatchTokens, info.MaxBatchTokens, c.Sched.ContextTokens, info.ContextTokens,
-			c.Sched.Blocks*c.Sched.BlockSize, info.KVTokens)
+	for _, limit := range []struct {
+		what          string
+		asked, device int
+	}{
+		{"places", c.Sched.MaxSeqs, info.MaxSeqs},
+		{"spare sequences", c.Sched.SpareSeqs, info.SpareSeqs},
+		{"tokens a step", c.Sched.MaxBatchTokens, info.MaxBatchTokens},
+		{"tokens of context", c.Sched.ContextTokens, info.ContextTokens},
+		{"KV tokens", c.Sched.Blocks * c.Sched.BlockSize, info.KVTokens},
+	} {
+		if limit.asked > limit.device {
+			return fmt.Errorf("validate engine: the scheduler is to have %d %s, and the device has %d", limit.asked, limit.what, limit.device)
+		}
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

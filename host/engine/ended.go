@@ -28,6 +28,7 @@ func (l *loop) deliverEnded() {
 		if record := l.e.cfg.Record; record != nil {
 			record(l.record(a))
 		}
+		a.release()
 	}
 	if len(l.live) == 0 {
 		for _, empty := range l.empty {

@@ -137,12 +137,15 @@ func (e *Engine) newActive(req Request) *active {
 		history: append(make([]gpu.Token, 0, len(req.Prompt)+min(req.MaxTokens, 4096)), req.Prompt...),
 		sampler: spec.NewSampler(req.Sampling, e.info.VocabSize),
 		text:    textStream{stops: req.Stop},
-		stream:  &Stream{events: make(chan Event, e.cfg.Buffer+1), done: make(chan struct{})},
+		stream:  &Stream{events: make(chan Event, min(e.cfg.Buffer, req.MaxTokens)+1), done: make(chan struct{})},
 	}
 	a.sched = sched.Request{
 		Class: req.Class, Priority: req.Priority, Tenant: tenantHash(req.Tenant), PromptTokens: len(req.Prompt),
 		PromptBytes: req.PromptBytes, MaxTokens: req.MaxTokens, Arrival: req.Arrival, TTL: req.TTL, Attempt: req.Attempt,
 		Stream: req.Stream, NoSpec: req.NoSpec,
+	}
+	if req.Grammar != nil {
+		a.sampler.Constrain(req.Grammar)
 	}
 	if req.Deadline > 0 {
 		a.sched.Deadline = req.Arrival + req.Deadline
@@ -180,7 +183,9 @@ type Snapshot struct {
 // Snapshot asks the loop for its state. It waits for no device step, only for the loop's present action.
 func (e *Engine) Snapshot(ctx context.Context) (Snapshot, error) {
 	reply := make(chan Snapshot, 1)
-	ok := e.say(message{run: func(now int64) { reply <- Snapshot{State: *e.loop.core.State(now), Stats: e.loop.core.Stats()} }})
+	ok := e.say(message{run: func(now int64) {
+		reply <- Snapshot{State: *e.loop.core.State(now), Stats: e.loop.core.Stats(), Faults: e.loop.health.faults}
+	}})
 	if !ok {
 		return Snapshot{}, ErrDraining
 	}

@@ -57,6 +57,7 @@ func (s *source) Who(id abi.PolicyID) trace.Decider {
 
 type fixture struct {
 	*engine.Engine
+	tok     gpu.Tokenizer
 	mu      sync.Mutex
 	records []trace.Record
 }

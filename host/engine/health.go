@@ -38,7 +38,6 @@ type health struct {
 	reported bool  // this step's stall
 	failures int   // steps in a row
 	resetAt  int64 // when to try to start the device anew; 0 = no need
-	flush    bool  // the device lost all: nothing cached is there
 	seqs     int   // places after a lack of memory; 0 = all
 	good     int   // steps since seqs was changed
 }
@@ -141,9 +140,10 @@ func (l *loop) finishReset(now int64, err error) {
 		return
 	}
 	h.faults.Resets++
-	h.resetAt, h.failures, h.flush = 0, 0, true
+	h.resetAt, h.failures = 0, 0
 	h.broken.Store(nil)
 	l.kv.clear()
+	l.core.DropKV(now)
 	l.drafter = l.e.cfg.Drafter
 	l.e.cfg.Log.Warn("the device was started anew; what runs is computed again")
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -31,10 +32,9 @@ type loop struct {
 
 	drafterFailures int
 
-	speculates bool // somebody may want drafts, and asks what there is
-	results    []sched.Result
-	sampled    []sampled // by row of the job
-	todo       []int     // scratch of sampleRows
+	results []sched.Result
+	sampled []sampled // by row of the job
+	todo    []int     // scratch of sampleRows
 
 	forward  chan struct{}
 	computed chan error
@@ -49,7 +49,6 @@ func newLoop(e *Engine, core *sched.Core) *loop {
 		e: e, core: core, live: map[uint64]*active{}, kv: newSequences(e.cfg.Device), drafter: e.cfg.Drafter,
 		forward: make(chan struct{}), computed: make(chan error, 1),
 	}
-	l.setPolicies(nil)
 	return l
 }
 
@@ -82,9 +81,7 @@ func (l *loop) tick(now int64) {
 	l.core.Tick(now)
 	l.abandon()
 	l.health.watch(now, l)
-	if l.memory.watch(now, l) {
-		l.core.SetPressure(l.pressure())
-	}
+	l.memory.watch(now, l)
 }
 
 // finish waits for the device and answers what came after the last request had ended: arrivals are refused as draining.
@@ -135,6 +132,7 @@ func (l *loop) handle(m message) {
 func (l *loop) takeBurst() {
 	if len(l.burst) > 0 {
 		l.core.Arrive(l.e.Now(), l.burst...)
+		clear(l.burst)
 		l.burst = l.burst[:0]
 	}
 }
@@ -171,7 +169,6 @@ func (l *loop) startStep() {
 	if p := l.e.cfg.Policies; p != nil {
 		if d, epoch, changed := p.Swap(now); changed {
 			l.core.SetPolicies(d, epoch)
-			l.setPolicies(d)
 		}
 	}
 	if l.health.resetDue(now) {
@@ -180,16 +177,11 @@ func (l *loop) startStep() {
 		l.start(now)
 		return
 	}
-	p := l.pressure()
-	if p.NoSaved {
-		l.kv.forgetAll()
-	}
-	l.core.SetPressure(p)
+	l.core.SetPressure(l.pressure())
 	b := l.core.Plan(now)
 	if b == nil {
 		return
 	}
-	l.health.flush = false
 	l.flying = b
 	l.job.take(b, l.live)
 	l.unwanted.Store(false)
@@ -202,18 +194,12 @@ func (l *loop) start(now int64) {
 	l.forward <- struct{}{}
 }
 
-// setPolicies notes whether anybody may ask for drafts, so that nobody looks for them in vain.
-func (l *loop) setPolicies(d abi.Decider) {
-	l.speculates = l.e.cfg.Sched.MaxDraft > 0 && d != nil && d.Hooks().Has(abi.HookSpeculate)
-}
-
 // pressure is what the scheduler may not use at present.
 func (l *loop) pressure() sched.Pressure {
 	p := l.memory.pressure(l)
 	if c := l.health.seqs; c > 0 && (p.MaxSeqs == 0 || c < p.MaxSeqs) {
 		p.MaxSeqs = c
 	}
-	p.NoCache = p.NoCache || l.health.flush
 	return p
 }
 
@@ -222,6 +208,9 @@ func (l *loop) finishJob(err error) {
 	now := l.e.Now()
 	l.busy = false
 	took := l.health.end(now)
+	for _, id := range l.job.unsaved {
+		l.core.ForgetSaved(id)
+	}
 	for _, fault := range l.job.faults {
 		l.health.faults.KV++
 		l.e.cfg.Log.Warn("the device could not do what it was asked beside a step", "error", fault)
@@ -280,11 +269,13 @@ func (l *loop) result(i int, stepErr error) sched.Result {
 		stepErr = l.sampled[i].err
 	}
 	if stepErr != nil {
-		p.a.fail(stepErr)
+		if !errors.Is(stepErr, gpu.ErrAborted) { // which happens only to what ended otherwise
+			p.a.fail(stepErr)
+		}
 		return sched.Result{Done: sched.OutcomeFailed}
 	}
 	s := &l.sampled[i]
 	return sched.Result{
-		Emitted: s.emitted, Drafted: len(p.draft), Done: s.done, Hashes: s.hashes, HitLength: s.hit, Available: s.available,
+		Emitted: s.emitted, Drafted: len(p.draft.Tokens), Done: s.done, Hashes: s.hashes, HitLength: s.hit, Available: s.available,
 	}
 }

@@ -61,11 +61,11 @@ type memory struct {
 	next  int64 // time of the next reading
 }
 
-// watch takes a reading when one is due, and reports whether it changed anything.
-func (m *memory) watch(now int64, l *loop) (changed bool) {
+// watch takes a reading when one is due.
+func (m *memory) watch(now int64, l *loop) {
 	cfg := &l.e.cfg.Memory
 	if cfg.Limit <= 0 || now < m.next {
-		return false
+		return
 	}
 	m.next = now + int64(cfg.Every)
 	used := cfg.Read()
@@ -79,10 +79,7 @@ func (m *memory) watch(now int64, l *loop) (changed bool) {
 	case share < memoryLow && m.level > 0:
 		m.level--
 		log.Info("memory is back", "relief_ended", cfg.Order[m.level].String())
-	default:
-		return false
 	}
-	return true
 }
 
 // pressure is what the level means to the scheduler.

@@ -14,7 +14,6 @@ import (
 // sampled is what became of one row: the tokens drawn from its logits, and the text behind them.
 type sampled struct {
 	rows    [][]float32 // logits: of the last known token, then of each draft
-	masked  []float32   // memory for a row under a grammar
 	emitted int
 	done    sched.Outcome
 	text    string
@@ -36,7 +35,7 @@ func (l *loop) sampleRows() {
 	costly := 0
 	for i := range rows {
 		s := &l.sampled[i]
-		*s = sampled{rows: s.rows[:0], masked: s.masked}
+		*s = sampled{rows: s.rows[:0]}
 		if !rows[i].Sample || rows[i].item < 0 {
 			continue
 		}
@@ -71,7 +70,7 @@ func (l *loop) sampleInParallel(todo []int) {
 }
 
 func (l *loop) readLogits(s *sampled, p *planned) error {
-	for i := range 1 + len(p.draft) {
+	for i := range 1 + len(p.draft.Tokens) {
 		row, err := l.e.cfg.Device.Logits(p.item, i)
 		if err != nil {
 			return fmt.Errorf("read logits: %w", err)
@@ -86,37 +85,19 @@ func (l *loop) sampleRow(i int) {
 	s, p := &l.sampled[i], &l.job.rows[i]
 	a := p.a
 	from := len(a.history)
-	logits := func(i int) ([]float32, error) { return s.row(a, i), nil }
+	logits := func(i int) ([]float32, error) { return s.rows[i], nil }
 	if _, s.err = spec.Verify(a.sampler, logits, p.draft, from-len(a.req.Prompt), &a.history); s.err != nil {
 		return
 	}
 	a.take(l.e.cfg.Tokenizer, from, s)
-	if g := a.req.Grammar; g != nil && s.done == sched.OutcomeNone {
-		g.Accept(a.history[len(a.history)-1])
-	}
 	if h := l.e.names; h != nil {
 		had := len(a.hashes)
 		a.hashes = h.extend(a.hashes, a.root, a.history)
 		s.hashes = a.hashes[had:len(a.hashes):len(a.hashes)]
 	}
-	if l.speculates && s.done == sched.OutcomeNone && !a.req.NoSpec {
+	if l.e.cfg.Sched.MaxDraft > 0 && s.done == sched.OutcomeNone && !a.req.NoSpec {
 		l.offer(a, s)
 	}
-}
-
-// row is the i-th row of logits as the request may draw from it. Verify asks for them in order, each after it has drawn from the
-// one before. Drafts hold no end token, so whatever a further row follows is a token that the grammar goes on from.
-func (s *sampled) row(a *active, i int) []float32 {
-	g := a.req.Grammar
-	if g == nil {
-		return s.rows[i]
-	}
-	if i > 0 {
-		g.Accept(a.history[len(a.history)-1])
-	}
-	s.masked = append(s.masked[:0], s.rows[i]...)
-	g.Mask(s.masked)
-	return s.masked
 }
 
 // offer tells what there is to draft from for the next step. A drafter beside the device always has something.

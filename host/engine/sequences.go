@@ -88,6 +88,9 @@ func (q *sequences) copy(op *sched.Op) error {
 
 func (q *sequences) save(op *sched.Op) error {
 	q.forget(op.ID)
+	if q.seqs[op.Seq].dirty {
+		return fmt.Errorf("save sequence %d: nobody knows what it holds", op.Seq)
+	}
 	s, err := q.dev.Save(op.Seq)
 	if err != nil {
 		return fmt.Errorf("save sequence %d: %w", op.Seq, err)
@@ -145,10 +148,9 @@ func (q *sequences) holds(seq int, tokens []gpu.Token) {
 // doubt notes that nobody knows what the sequence holds.
 func (q *sequences) doubt(seq int) { q.seqs[seq] = sequence{dirty: true} }
 
-// clear notes that the device holds nothing any more.
-func (q *sequences) clear() { clear(q.seqs) }
-
-func (q *sequences) forgetAll() {
+// clear notes that the device holds nothing any more. Nobody asks for what was saved before either.
+func (q *sequences) clear() {
+	clear(q.seqs)
 	clear(q.saved)
 	q.bytes = 0
 }

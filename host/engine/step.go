@@ -3,9 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/host/spec"
 )
 
 // job is one turn of the device's goroutine: it makes the KV cache what the scheduler takes it for, drafts, and computes, so
@@ -22,15 +24,16 @@ type job struct {
 	asked  []gpu.DraftRow
 	asking []int // by asked: its row
 
-	faults []error // of KV operations and the drafter: they cost time and nothing else
+	faults  []error  // of KV operations and the drafter: they cost time and nothing else
+	unsaved []uint64 // requests whose KV could not be saved
 }
 
 // planned is a row of the step on its way through the device.
 type planned struct {
 	sched.Row
 	a     *active
-	item  int         // in the batch; -1 = the device lost what the row goes on from
-	draft []gpu.Token // behind the known tokens
+	item  int        // in the batch; -1 = the device lost what the row goes on from
+	draft spec.Draft // behind the known tokens
 }
 
 // device runs jobs, one at a time.
@@ -47,13 +50,17 @@ func (l *loop) compute() (err error) {
 		}
 	}()
 	j := &l.job
-	j.faults = j.faults[:0]
+	j.faults, j.unsaved = j.faults[:0], j.unsaved[:0]
 	if j.reset {
 		return l.resetDevice()
 	}
 	l.settle()
 	for i := range j.plan.Ops {
-		j.note(l.kv.apply(&j.plan.Ops[i]))
+		op := &j.plan.Ops[i]
+		err := l.kv.apply(op)
+		if j.note(err); err != nil && op.Kind == sched.OpSave {
+			j.unsaved = append(j.unsaved, op.ID)
+		}
 	}
 	l.draft()
 	l.buildBatch()
@@ -100,38 +107,79 @@ func (j *job) take(b *sched.Batch, live map[uint64]*active) {
 	}
 }
 
-// draft looks which rows can be computed, and asks for their drafts.
+// draft looks which rows can be computed, and finds drafts for those that may have some.
 func (l *loop) draft() {
 	j := &l.job
 	j.asked, j.asking = j.asked[:0], j.asking[:0]
+	nmin, nmax := l.ngramSizes(j.plan.Spec)
 	for i := range j.rows {
 		p := &j.rows[i]
-		p.draft, p.item = nil, 0
-		if !l.kv.ready(&p.Row, p.Req.ID, p.a.history) {
+		switch {
+		case !l.kv.ready(&p.Row, p.Req.ID, p.a.history):
 			p.item = -1
-			continue
+		case p.Draft == 0:
+		case l.drafter == nil:
+			p.a.drafted = p.a.ngram.Draft(p.a.history, p.Draft, nmin, nmax, p.a.drafted[:0])
+			p.draft.Tokens = l.worthwhile(p.a, p.a.drafted)
+		default:
+			j.asked = append(j.asked, p.a.ask(l, p))
+			j.asking = append(j.asking, i)
 		}
-		if p.Draft == 0 {
-			continue
-		}
-		if l.drafter == nil {
-			nmin, nmax := l.ngramSizes(j.plan.Spec)
-			p.draft = p.a.cut(l, p.a.ngram.Draft(p.a.history, p.Draft, nmin, nmax, p.a.drafted[:0]), p.Draft)
-			continue
-		}
-		j.asked = append(j.asked, gpu.DraftRow{Seq: p.Seq, History: p.a.history, Max: p.Draft, Draft: p.a.drafted[:0]})
-		j.asking = append(j.asking, i)
 	}
-	if len(j.asked) == 0 {
+	if len(j.asked) > 0 {
+		l.askDrafter()
+	}
+}
+
+// worthwhile cuts a guess that is certain to end before it does.
+func (l *loop) worthwhile(a *active, draft []gpu.Token) []gpu.Token {
+	for i, t := range draft {
+		if l.e.cfg.Tokenizer.IsEnd(t) && !a.req.IgnoreEOS {
+			draft = draft[:i]
+			break
+		}
+	}
+	if g := a.req.Grammar; g != nil && len(draft) > 0 && !g.Allows(draft[0]) {
+		return nil
+	}
+	return draft
+}
+
+func (a *active) ask(l *loop, p *planned) gpu.DraftRow {
+	if a.picker == nil {
+		var ends func(gpu.Token) bool
+		if !a.req.IgnoreEOS {
+			ends = l.e.cfg.Tokenizer.IsEnd
+		}
+		a.picker = spec.NewPicker(a.req.Sampling, l.e.info.VocabSize, ends)
+		a.pick = a.picker.Pick
+	}
+	a.picker.Begin(a.history, len(a.history)-len(a.req.Prompt), l.e.cfg.DraftConfidence)
+	return gpu.DraftRow{Seq: p.Seq, History: a.history, Max: p.Draft, Pick: a.pick, Draft: a.drafted[:0]}
+}
+
+func (l *loop) askDrafter() {
+	j := &l.job
+	err := l.drafter.Draft(j.asked)
+	if errors.Is(err, gpu.ErrAborted) || !l.drafterDid(err) {
 		return
 	}
-	err := l.drafter.Draft(j.asked)
-	if !errors.Is(err, gpu.ErrAborted) && l.drafterDid(err) {
-		for n, i := range j.asking {
-			p := &j.rows[i]
-			p.draft = p.a.cut(l, j.asked[n].Draft, p.Draft)
-		}
+	for n, i := range j.asking {
+		p := &j.rows[i]
+		p.a.drafted = j.asked[n].Draft
+		p.draft = p.a.guessed(p.Draft)
 	}
+}
+
+// guessed is what the drafter found, with what it was drawn from: most tokens at most. What is cut is cut by number alone, and what
+// was not drawn as it was asked to be is not used: either could bias the text.
+func (a *active) guessed(most int) spec.Draft {
+	d := a.picker.Draft()
+	n := min(len(a.drafted), most)
+	if n > len(d.Tokens) || !slices.Equal(a.drafted[:n], d.Tokens[:n]) {
+		return spec.Draft{}
+	}
+	return spec.Draft{Tokens: d.Tokens[:n], Q: d.Q[:n]}
 }
 
 func (l *loop) ngramSizes(cfg sched.SpecCfg) (nmin, nmax int) {
@@ -145,22 +193,6 @@ func (l *loop) ngramSizes(cfg sched.SpecCfg) (nmin, nmax int) {
 	return nmin, max(nmin, nmax)
 }
 
-// cut shortens a draft to what is worth verifying: max tokens of the vocabulary, up to the end of the text.
-func (a *active) cut(l *loop, draft []gpu.Token, most int) []gpu.Token {
-	a.drafted = draft
-	draft = draft[:min(len(draft), most)]
-	for i, t := range draft {
-		if t < 0 || int(t) >= l.e.info.VocabSize || l.e.cfg.Tokenizer.IsEnd(t) && !a.req.IgnoreEOS {
-			draft = draft[:i]
-			break
-		}
-	}
-	if g := a.req.Grammar; g != nil && len(draft) > 0 && !g.Allows(draft[0]) {
-		return nil
-	}
-	return draft
-}
-
 func (l *loop) buildBatch() {
 	j := &l.job
 	j.batch.Items, j.kept = j.batch.Items[:0], j.kept[:0]
@@ -171,12 +203,12 @@ func (l *loop) buildBatch() {
 		}
 		end := p.Start + p.Tokens
 		item := gpu.Item{Seq: p.Seq, Pos: p.Start, Tokens: p.a.history[p.Start:end:end]}
-		if len(p.draft) > 0 {
-			p.a.verify = append(append(p.a.verify[:0], item.Tokens...), p.draft...)
+		if len(p.draft.Tokens) > 0 {
+			p.a.verify = append(append(p.a.verify[:0], item.Tokens...), p.draft.Tokens...)
 			item.Tokens = p.a.verify
 		}
 		if p.Sample {
-			item.Logits = 1 + len(p.draft)
+			item.Logits = 1 + len(p.draft.Tokens)
 		}
 		p.item = len(j.batch.Items)
 		j.batch.Items = append(j.batch.Items, item)

@@ -145,7 +145,7 @@ func (c *collector) limits(t *sched.Stats) {
 }
 
 func (c *collector) speculation(t *sched.Stats) {
-	c.vllmCounter("spec_decode_num_drafts_total", t.DraftedAt[0])
+	c.vllmCounter("spec_decode_num_drafts_total", t.Drafts)
 	c.vllmCounter("spec_decode_num_draft_tokens_total", t.Drafted)
 	c.vllmCounter("spec_decode_num_accepted_tokens_total", t.Accepted)
 	for i, n := range t.AcceptedAt {

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"math"
 	"slices"
 
 	"github.com/sluice-dev/sluice/host/trace"
+	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // What a draw is for. Draws are functions of (seed, purpose, request, position), so that A and B, and two runs that
@@ -11,6 +13,7 @@ import (
 const (
 	drawLength uint64 = 1 + iota
 	drawAccept
+	drawOffer
 )
 
 // draw returns 64 random bits.
@@ -84,4 +87,28 @@ func acceptance(r *trace.Record, assumed float64) float64 {
 		return assumed
 	}
 	return float64(r.Accepted) / float64(r.Accepted+rejected)
+}
+
+// offers is what a drafter has for a request: a draft of so many tokens, with that chance at each emission.
+type offers struct {
+	tokens int
+	chance float64
+}
+
+// usualOffer is the length of an offer where a trace tells less.
+const usualOffer = 4
+
+// offersOf estimates offers from a record: whoever takes all of them drafts as much in an emission as the record did. Where a record has
+// no drafts, there is always something on offer if any acceptance is assumed, and else nothing.
+func offersOf(r *trace.Record, assumed float64) offers {
+	switch {
+	case r.Drafted > 0 && r.Emissions > 0:
+		mean := float64(r.Drafted) / float64(r.Emissions)
+		o := offers{tokens: min(max(int(math.Ceil(mean)), usualOffer), abi.MaxDraft)}
+		o.chance = mean / float64(o.tokens)
+		return o
+	case assumed > 0:
+		return offers{tokens: abi.MaxDraft, chance: 1}
+	}
+	return offers{}
 }

@@ -31,6 +31,7 @@ type job struct {
 	length int     // tokens after which it is done; only the loop looks at it
 	done   bool    // its model said so; else its length was the limit
 	accept float64 // chance of a draft token
+	offers offers
 	model  string
 	bucket int
 }
@@ -89,7 +90,7 @@ func (w *workload) add(in *Input, r *trace.Record, at int64, limit int, all *len
 	id := uint64(len(w.jobs) + 1)
 	output := min(r.OutputTokens, maxTokens)
 	j := job{
-		length: output, done: r.Outcome == "completed", accept: acceptance(r, in.Acceptance),
+		length: output, done: r.Outcome == "completed", accept: acceptance(r, in.Acceptance), offers: offersOf(r, in.Acceptance),
 		model: r.Model, bucket: bucketOf(r.PromptTokens),
 		req: sched.Request{
 			ID: id, Class: class, Priority: r.Priority, Tenant: tenant(r.Tenant), Arrival: at, TTL: r.TTL, Attempt: r.Attempt,

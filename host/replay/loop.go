@@ -117,7 +117,8 @@ func (l *loop) step(b *sched.Batch) {
 	l.takeEnded()
 }
 
-// result is what the model would do for one row: how many drafts it accepts, and whether the answer is complete.
+// result is what the model and its drafter would do for one row: how many drafts hold, whether the answer is complete, and what there is to
+// draft for the next step.
 func (l *loop) result(row *sched.Row) sched.Result {
 	if !row.Sample {
 		return sched.Result{}
@@ -136,6 +137,9 @@ func (l *loop) result(row *sched.Row) sched.Result {
 		if j.done {
 			res.Done = sched.OutcomeCompleted
 		}
+	}
+	if chance(j.offers.chance, draw(l.in.Seed, drawOffer, row.Req.ID, uint64(row.Req.Generated+res.Emitted))) {
+		res.Available = j.offers.tokens
 	}
 	return res
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-dev/sluice/gpu/sim"
 	"github.com/sluice-dev/sluice/host/trace"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -94,6 +95,56 @@ func TestDraftsAreAcceptedByTheirChance(t *testing.T) {
 	measured.Drafted, measured.Accepted, measured.Emissions, measured.Imported = 80, 30, 10, ""
 	if a := acceptance(&measured, 0.1); a != 0.75 {
 		t.Errorf("acceptance %g", a)
+	}
+}
+
+// A drafter has as much on offer as the record drafted, and nothing where it never did and nothing is assumed.
+func TestDraftsAreOfferedAsOften(t *testing.T) {
+	all := &policy{speculate: func(_ *abi.State, out *abi.SpecPlan) { out.K = 15 }}
+	for _, c := range []struct {
+		drafted, emissions int
+		assumed            float64
+		least, most        float64 // drafts a step
+	}{
+		{0, 0, 0, 0, 0}, {0, 0, 0.001, 14.9, 15}, {30, 100, 0.9, 0.25, 0.35}, {700, 100, 0, 6.9, 7}, {100, 100, 0, 0.9, 1.1},
+	} {
+		r := request(0, 10, 3000)
+		r.Imported, r.Drafted, r.Emissions = "", c.drafted, c.emissions
+		_, res := ended(t, Input{Sim: device(10 * ms), Policies: all, Records: []trace.Record{r}, Acceptance: c.assumed})
+		if got := float64(res.Stats.Drafted) / float64(res.Stats.Steps); got < c.least || got > c.most {
+			t.Errorf("%d drafts in %d emissions: %.2f drafts a step in the replay", c.drafted, c.emissions, got)
+		}
+	}
+}
+
+// Without a policy a replay speculates where that pays on the simulated device: for one request, and not for a batch of it.
+func TestNativeSpeculationPaysInAReplay(t *testing.T) {
+	p, err := sim.ParseProfile(sim.CPUProfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := func(n int, accept float64) (ns int64, drafted uint64) {
+		var records []trace.Record
+		for range n {
+			records = append(records, request(0, 10, 400))
+		}
+		res, err := Run(t.Context(), Input{Sim: p, Records: records, Acceptance: accept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.busy, res.Stats.Drafted
+	}
+	for _, n := range []int{1, 4, 16} {
+		plain, _ := busy(n, 0)
+		for _, accept := range []float64{0.05, 0.3, 0.6, 0.9} {
+			with, drafted := busy(n, accept)
+			if float64(with) > float64(plain)/0.98 {
+				t.Errorf("%d requests, acceptance %.2f: %d ms with %d drafts, %d ms without", n, accept, with/ms, drafted, plain/ms)
+			}
+			if n == 1 && accept == 0.9 && with > plain*6/10 {
+				t.Errorf("one request: %d ms with %d drafts, %d ms without", with/ms, drafted, plain/ms)
+			}
+		}
 	}
 }
 

@@ -20,13 +20,19 @@ func (c *Core) Complete(now int64, results []Result) {
 	}
 	c.stats.Steps++
 	c.win.advance(now, c.queueMoves())
-	prefilled, computed := 0, false
+	prefilled, drafted, failed := 0, 0, 0
 	for i := range b.Rows {
 		prefilled += c.completeRow(now, &b.Rows[i], results[i])
-		computed = computed || results[i].Done != OutcomeFailed
+		drafted += results[i].Drafted
+		if results[i].Done == OutcomeFailed {
+			failed++
+		}
 	}
-	if computed {
+	if failed < len(b.Rows) {
 		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
+	}
+	if failed == 0 && b.Tokens == b.decoding {
+		c.goodput.Took(b.decoding, drafted, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
 }
@@ -111,10 +117,11 @@ func (c *Core) emit(now int64, r *Request, res Result) {
 	r.Generated += res.Emitted
 	c.win.cur().emitted += int64(res.Emitted)
 	c.stats.OutputTokens += uint64(res.Emitted)
+	r.core.offered, r.core.ngram = res.Available, res.HitLength
 	c.countDrafts(r, res)
 }
 
-// countDrafts leaves out, by position, rows that ended: a stop cuts their acceptance short.
+// countDrafts leaves rows that ended, or are about to, out of what is learnt: a stop cuts their acceptance short.
 func (c *Core) countDrafts(r *Request, res Result) {
 	if res.Drafted == 0 {
 		return
@@ -122,11 +129,13 @@ func (c *Core) countDrafts(r *Request, res Result) {
 	accepted := res.Emitted - 1
 	r.Drafted += res.Drafted
 	r.Accepted += accepted
+	c.stats.Drafts++
 	c.stats.Drafted += uint64(res.Drafted)
 	c.stats.Accepted += uint64(accepted)
-	if res.Done != OutcomeNone {
+	if res.Done != OutcomeNone || r.core.cancel != OutcomeNone {
 		return
 	}
+	c.goodput.Verified(&r.core.drafts, res.Drafted, accepted)
 	for i := range res.Drafted {
 		c.stats.DraftedAt[i]++
 		if i < accepted {

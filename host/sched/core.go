@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 
+	"github.com/sluice-dev/sluice/host/spec/goodput"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
@@ -34,8 +35,11 @@ type coreState struct {
 	savedAt   uint64   // Stats.Steps when they were saved
 	maxTokens int      // MaxTokens after the context and the policies' caps
 	specCap   int      // -1 = none
-	expires   int64    // end of its time in the queue; 0 = none
-	queuedAt  int64    // start of the present wait
+	offered   int      // draft tokens that there are for its next step
+	ngram     int      // length of the n-gram that they follow; 0 = none
+	drafts    goodput.History
+	expires   int64 // end of its time in the queue; 0 = none
+	queuedAt  int64 // start of the present wait
 	bypassed  int
 
 	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
@@ -56,7 +60,8 @@ type Stats struct {
 	ComputedTokens    uint64 // known tokens computed, again or for the first time
 	PrefillTokens     uint64
 	OutputTokens      uint64
-	Drafted, Accepted uint64
+	Drafts            uint64 // rows of steps in which drafts were verified
+	Drafted, Accepted uint64 // draft tokens
 	Forced            uint64 // heads that ran against the policies' will, so that something runs
 	Aged              uint64 // requests that ran ahead of the policies' order, since they had waited for too long
 	Rejecting         uint64 // spans of Config.RejectingAfter in which requests were rejected and none got a place
@@ -69,7 +74,7 @@ type Stats struct {
 	Saves, Restores   uint64 // preempted requests whose KV was kept outside the device, and those that got it back
 	SavedTokens       uint64
 	RestoredTokens    uint64
-	AcceptedAt        [abi.MaxDraft]uint64
+	AcceptedAt        [abi.MaxDraft]uint64 // by position; rows that ended with the step are left out
 	DraftedAt         [abi.MaxDraft]uint64
 }
 
@@ -107,6 +112,7 @@ type Core struct {
 	entries       int   // requests that got a place since the last one that was lifted
 
 	pace    pace
+	goodput *goodput.Controller
 	notices noticeLog
 
 	stats  Stats
@@ -126,13 +132,14 @@ type Core struct {
 	ks         []int32
 	pick       []*Request // scratch: whom rows shows
 	batch      Batch
-	decoding   []int      // scratch: rows of the batch that decode
-	ranked     []*Request // the waiting requests that the policies ranked for this step, best first
-	order      []*Request // scratch: the queue in the order in which it should enter
-	late       []*Request // scratch
-	prefilling []*Request // scratch
-	lifted     []*Request // whose turn it is by age
-	blocked    []*Request // scratch: who lacks KV blocks in this step
+	decoding   []int         // scratch: rows of the batch that decode
+	drafts     []goodput.Row // scratch: of the same, what they may draft
+	ranked     []*Request    // the waiting requests that the policies ranked for this step, best first
+	order      []*Request    // scratch: the queue in the order in which it should enter
+	late       []*Request    // scratch
+	prefilling []*Request    // scratch
+	lifted     []*Request    // whose turn it is by age
+	blocked    []*Request    // scratch: who lacks KV blocks in this step
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.
@@ -142,7 +149,7 @@ func New(cfg Config, policy abi.Decider) (*Core, error) {
 	}
 	c := &Core{
 		cfg: cfg, byID: map[uint64]*Request{}, kv: newKVCache(&cfg), tenants: newTenantTable(),
-		nextExpiry: never, pace: newPace(&cfg.Costs),
+		nextExpiry: never, pace: newPace(&cfg.Costs), goodput: goodput.New(cfg.Costs),
 		rows: make([]abi.Row, abi.MaxRows), verdicts: make([]abi.Verdict, abi.MaxRows),
 		by: make([]abi.PolicyID, abi.MaxRows), ranks: make([]abi.Ranking, abi.MaxRows), ks: make([]int32, abi.MaxRows),
 	}

@@ -44,6 +44,14 @@ func (a answers) Speculate(st *abi.State, _ []abi.Row, out *abi.SpecPlan, _ []in
 	return true, 1
 }
 
+// abstainer is asked how to speculate and has no opinion, though it wrote one.
+type abstainer struct{ answers }
+
+func (a abstainer) Speculate(st *abi.State, rows []abi.Row, out *abi.SpecPlan, k []int32) (bool, abi.PolicyID) {
+	a.answers.Speculate(st, rows, out, k)
+	return false, abi.Native
+}
+
 func (answers) Events(*abi.State, []abi.Event) {}
 
 // policies are what the scripts can put in charge.
@@ -76,7 +84,10 @@ var policies = map[string]abi.Decider{
 	"nothing-enters": answers{batch: func(*abi.State) abi.BatchPlan {
 		return abi.BatchPlan{MaxSeqs: 1, ReserveSeqs: 1 << 30}
 	}},
-	"only-class-0": answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ReserveSeqs: 1 << 30} }},
-	"draft-3":      answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3} }},
-	"draft-99":     answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 99} }},
+	"draft-3":             answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3} }},
+	"draft-99":            answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 99} }},
+	"draft-0":             answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{} }},
+	"draft-3-for-a-while": answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3, HoldSteps: 2} }},
+	"abstains":            abstainer{answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 1} }}},
+	"only-class-0":        answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ReserveSeqs: 1 << 30} }},
 }

@@ -139,6 +139,7 @@ func (x *traffic) complete() {
 		if r.Sample {
 			res[i].Drafted = rapid.IntRange(0, r.Draft).Draw(x.t, "drafted")
 			res[i].Emitted = rapid.IntRange(1, res[i].Drafted+1).Draw(x.t, "emitted")
+			res[i].Available, res[i].HitLength = rapid.IntRange(0, 20).Draw(x.t, "available"), rapid.IntRange(0, 4).Draw(x.t, "hit")
 			res[i].Done = rapid.SampledFrom([]sched.Outcome{0, 0, 0, 0, sched.OutcomeCompleted, sched.OutcomeFailed}).Draw(x.t, "done")
 		}
 	}

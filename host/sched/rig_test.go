@@ -253,6 +253,9 @@ func (g *rig) sample(i int, row *sched.Row, it gpu.Item) (res sched.Result) {
 	if err := g.dev.Trim(row.Seq, row.Start+row.Tokens+res.Emitted-1); err != nil {
 		g.Fatal(err)
 	}
+	if g.draft != nil {
+		res.Available = cfg.MaxDraft
+	}
 	if g.cached {
 		res.Hashes = chain(nil, g.texts[id], cfg.BlockSize)[before/cfg.BlockSize:]
 	}

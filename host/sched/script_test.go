@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write what the scripts print as what th
 //	arrive id=1 prompt=8 max=4 [class= priority= ttl= deadline= bytes= now=]
 //	tick|plan|complete|step [now=]   step is plan and complete with one token a sampling row
 //	cancel id=1                      the client goes away
+//	drafter offers=7 accepts=2       what each row has to draft from here on, and how much of it is right
 //	drain|pause|resume               refuse arrivals; start no step; go on
 //	ended|show|notices               who ended and how; who waits and runs; what an operator should hear
 //	refused                          how many were refused, by class, reason and limit
@@ -66,6 +67,8 @@ type script struct {
 	now    int64
 	flying *sched.Batch
 	out    strings.Builder
+
+	offers, accepts int
 }
 
 func (s *script) run(input string) string {
@@ -122,6 +125,8 @@ func (s *script) do(words []string) {
 		}
 	case "cancel":
 		s.core.Cancel(s.now, uint64(arg["id"]), sched.OutcomeCancelledRunning)
+	case "drafter":
+		s.offers, s.accepts = arg["offers"], arg["accepts"]
 	case "drain":
 		s.core.SetHostState(s.now, abi.HostStateDraining)
 	case "pause":
@@ -172,7 +177,7 @@ func (s *script) start() {
 }
 
 func (s *script) configure(arg map[string]int) {
-	s.core, s.flying, s.policy, s.now = nil, nil, nil, 1e6
+	s.core, s.flying, s.policy, s.now, s.offers, s.accepts = nil, nil, nil, 1e6, 0, 0
 	s.cfg = sched.DefaultConfig(2, 16, 64, 64)
 	for k, v := range arg {
 		switch k {
@@ -252,7 +257,7 @@ func (s *script) complete() {
 	res := make([]sched.Result, len(s.flying.Rows))
 	for i, r := range s.flying.Rows {
 		if r.Sample {
-			res[i].Emitted = 1
+			res[i] = sched.Result{Drafted: r.Draft, Emitted: 1 + min(r.Draft, s.accepts), Available: s.offers, HitLength: min(s.offers, 3)}
 		}
 	}
 	s.core.Complete(s.now, res)

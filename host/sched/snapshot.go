@@ -3,6 +3,7 @@ package sched
 import (
 	"math"
 
+	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
@@ -36,6 +37,9 @@ func (c *Core) snapshot(now int64, reads abi.Group) {
 	}
 	if reads&abi.GroupSLO != 0 {
 		s.SLO = c.cfg.SLO
+	}
+	if reads&abi.GroupStepCost != 0 {
+		c.snapshotCosts()
 	}
 }
 
@@ -132,10 +136,25 @@ func (c *Core) snapshotFlow() {
 func (c *Core) snapshotDrafts() {
 	s := &c.state
 	s.Drafted, s.Accepted = c.stats.Drafted, c.stats.Accepted
+	if ns := c.cfg.Costs.DraftToken; ns > 0 {
+		s.DraftNSPerToken, s.Valid = ns, s.Valid|abi.StateHasDraftNSPerToken
+	}
 	if c.stats.DraftedAt[0] > 0 {
 		s.Valid |= abi.StateHasAcceptPPMByPosition
 		for i := range s.AcceptPPMByPosition {
 			s.AcceptPPMByPosition[i] = ppm(c.stats.AcceptedAt[i], c.stats.DraftedAt[i])
+		}
+	}
+}
+
+// snapshotCosts shows step times as they are believed now: what was measured before the first step, corrected by those since.
+func (c *Core) snapshotCosts() {
+	s := &c.state
+	const columns = len(gpu.Costs{}.Step[0])
+	for i := range s.StepCostNS {
+		ns := c.goodput.CellNS(i/columns, i%columns)
+		if s.StepCostNS[i] = ns; ns > 0 {
+			s.Valid |= abi.StateHasStepCostNS
 		}
 	}
 }
@@ -167,8 +186,8 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 		row.ExpectedOutputP50, row.ExpectedOutputP90 = uint32(o.at(50)), uint32(o.at(90))
 		row.Valid |= abi.RowHasExpectedOutputP50 | abi.RowHasExpectedOutputP90
 	}
-	if c.reads&abi.GroupRowSpeculation != 0 && r.Drafted > 0 {
-		row.AcceptPPM, row.Valid = ppm(uint64(r.Accepted), uint64(r.Drafted)), row.Valid|abi.RowHasAcceptPPM
+	if c.reads&abi.GroupRowSpeculation != 0 {
+		c.fillDrafts(row, r)
 	}
 	if c.reads&abi.GroupRowTimes == 0 {
 		return
@@ -180,6 +199,15 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 	optional(row, &row.FirstTokenNS, abi.RowHasFirstTokenNS, r.FirstToken)
 	optional(row, &row.LastTokenNS, abi.RowHasLastTokenNS, r.LastToken)
 	optional(row, &row.MaxGapNS, abi.RowHasMaxGapNS, r.MaxGap)
+}
+
+func (c *Core) fillDrafts(row *abi.Row, r *Request) {
+	if r.Drafted > 0 {
+		row.AcceptPPM, row.Valid = ppm(uint64(r.Accepted), uint64(r.Drafted)), row.Valid|abi.RowHasAcceptPPM
+	}
+	if r.core.ngram > 0 {
+		row.NgramHitLength, row.Valid = u32(r.core.ngram), row.Valid|abi.RowHasNgramHitLength
+	}
 }
 
 // needNext is how many KV blocks r takes in its next step. To enter it takes those of all its known tokens, but what it finds.

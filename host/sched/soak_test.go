@@ -328,6 +328,7 @@ func (x *run) sample(row *sched.Row) (res sched.Result) {
 	r := row.Req
 	left := max(1, x.live[r.ID].length-r.Generated)
 	res.Drafted = x.rng.IntN(row.Draft + 1)
+	res.Available, res.HitLength = x.rng.IntN(20), x.rng.IntN(5)
 	res.Emitted = 1 + x.rng.IntN(res.Drafted+1)
 	if res.Emitted >= left {
 		res.Emitted, res.Done = left, sched.OutcomeCompleted

@@ -11,7 +11,7 @@ import (
 func BenchmarkSample(b *testing.B) {
 	row := make([]float32, 49152)
 	for i := range row {
-		row[i] = float32(uniform(1, i)+uniform(2, i)+uniform(3, i)-1.5) * 10
+		row[i] = float32(uniform(1, 0, i)+uniform(2, 0, i)+uniform(3, 0, i)-1.5) * 10
 	}
 	history := make([]gpu.Token, 2000)
 	for i := range history {

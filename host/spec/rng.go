@@ -18,8 +18,22 @@ func philox(c0, c1, key uint64) (uint64, uint64) {
 	return c0, c1
 }
 
-// uniform is the draw in [0, 1) for one output index.
-func uniform(seed uint64, index int) float64 {
-	x, _ := philox(uint64(index), 0, seed)
+// What a draw is for. The streams of one request have nothing in common: a draft, whether it is accepted, and what takes its place are
+// three independent draws.
+const (
+	streamToken uint64 = iota
+	streamAccept
+	streamResidual
+	streamDraft // with the round above it
+	streams
+)
+
+// uniform is the draw in [0, 1) of one stream for one output index.
+func uniform(seed uint64, stream uint64, index int) float64 {
+	x, _ := philox(uint64(index), stream, seed)
 	return float64(x>>11) * 0x1p-53
 }
+
+// draftStream is the stream of a round of drafts that begins at an output index. A position that is drafted again in a later round
+// gets a fresh draw: what became of the earlier round may have decided how far the later one drafts.
+func draftStream(begin int) uint64 { return streamDraft + streams*uint64(begin) }

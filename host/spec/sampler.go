@@ -17,6 +17,7 @@ type Sampler struct {
 	vocab     int
 	bias      []bias // by token, so that the result does not depend on a map's order
 	penalties bool
+	grammar   gpu.Grammar
 }
 
 type bias struct {
@@ -43,64 +44,70 @@ func NewSampler(p Params, vocab int) *Sampler {
 //
 // # Notes
 //
-//   - The order is: logit bias, penalties, temperature, top-k, min-p, top-p, draw.
+//   - The order is: logit bias, penalties, grammar, temperature, top-k, min-p, top-p, draw.
 //   - Top-k keeps exactly k tokens; min-p keeps tokens at least MinP times as probable as the best one; top-p keeps the
 //     smallest set of the most probable tokens that holds TopP of what top-k and min-p left (Holtzman et al. 2019,
 //     "The curious case of neural text degeneration"). The best token is always kept.
 //   - Equal logits: the lower id is the more probable one. So greedy takes the lowest id.
 //   - NaN counts as -Inf. +Inf beats every finite logit. With no logit above -Inf the result is NoToken.
 func (s *Sampler) Sample(logits []float32, index int, history []gpu.Token) gpu.Token {
-	logits = logits[:min(len(logits), s.vocab)]
-	if s.p.Temperature == 0 && !s.penalties && len(s.bias) == 0 {
-		return argmax(logits)
+	if s.p.Temperature == 0 && !s.penalties && len(s.bias) == 0 && s.grammar == nil {
+		return argmax(logits[:min(len(logits), s.vocab)])
 	}
 	w := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(w)
+	if s.fill(w, &w.dist, logits, index, history) == NoToken {
+		return NoToken
+	}
+	return w.dist.Draw(uniform(s.p.Seed, streamToken, index))
+}
+
+// Dist makes d what Sample draws from for the same arguments: Sample is a draw from it. It reports whether there is anything.
+func (s *Sampler) Dist(d *Dist, logits []float32, index int, history []gpu.Token) bool {
+	w := scratchPool.Get().(*scratch)
+	defer scratchPool.Put(w)
+	return s.fill(w, d, logits, index, history) != NoToken
+}
+
+// fill makes d the distribution and returns its most probable token.
+func (s *Sampler) fill(w *scratch, d *Dist, logits []float32, index int, history []gpu.Token) (best gpu.Token) {
+	logits = logits[:min(len(logits), s.vocab)]
 	if s.penalties || len(s.bias) > 0 {
 		logits = s.adjust(w, logits, index, history)
 	}
-	best := argmax(logits)
-	if s.p.Temperature == 0 || best == NoToken {
-		return best
+	best = argmax(logits)
+	if s.grammar != nil && (s.p.Temperature > 0 || best != NoToken && !s.grammar.Allows(best)) {
+		logits = s.mask(w, logits)
+		best = argmax(logits)
 	}
-	u := uniform(s.p.Seed, index)
-	if s.truncates() {
-		return s.drawTruncated(w, logits, best, u)
+	switch {
+	case best == NoToken:
+		d.setCands(nil)
+	case s.p.Temperature == 0:
+		d.point(best)
+	case s.truncates():
+		s.truncate(d, logits, best)
+	default:
+		s.fillWeights(d, logits, best)
+		d.cands = nil
 	}
-	return s.drawFull(w, logits, best, u)
+	return best
 }
 
 func (s *Sampler) truncates() bool {
 	return (s.p.TopK > 0 && s.p.TopK < s.vocab) || s.p.MinP > 0 || (s.p.TopP > 0 && s.p.TopP < 1)
 }
 
-// drawFull draws from the whole vocabulary, in the order of the ids.
-func (s *Sampler) drawFull(w *scratch, logits []float32, best gpu.Token, u float64) gpu.Token {
-	target := u * s.fillWeights(w, logits, best)
-	acc := 0.0
-	last := best
-	for i, x := range w.weights {
-		acc += x
-		if acc > target {
-			return gpu.Token(i)
-		}
-		if x > 0 {
-			last = gpu.Token(i)
-		}
-	}
-	return last // u so close to 1 that rounding ate the rest
-}
-
-// fillWeights sets w.weights to the probabilities relative to the best token's and returns their sum.
-func (s *Sampler) fillWeights(w *scratch, logits []float32, best gpu.Token) (sum float64) {
-	w.weights = slices.Grow(w.weights[:0], len(logits))[:len(logits)]
+// fillWeights sets d's weights to the probabilities of all tokens relative to the best one's.
+func (s *Sampler) fillWeights(d *Dist, logits []float32, best gpu.Token) {
+	d.denseMem = slices.Grow(d.denseMem[:0], len(logits))[:len(logits)]
+	d.dense, d.total = d.denseMem, 0
 	top, inv := float64(logits[best]), 1/s.p.Temperature
 	for i, l := range logits {
 		x := weight(float64(l), top, inv)
-		w.weights[i] = x
-		sum += x
+		d.dense[i] = x
+		d.total += x
 	}
-	return sum
 }
 
 // weight is exp((l-top)/T), with inv = 1/T: 1 for the best token, 0 for a NaN. Where the best logit is +Inf, only its
@@ -125,11 +132,11 @@ func argmax(logits []float32) gpu.Token {
 
 // scratch is working memory that samplers share: a server has many samplers and few that run at one time.
 type scratch struct {
-	logits  []float32
-	weights []float64
-	counts  []count
-	seen    []gpu.Token
-	cands   []cand
+	logits []float32
+	counts []count
+	seen   []gpu.Token
+	dist   Dist
+	q      []float64 // by token: zero outside of residual
 }
 
 var scratchPool = sync.Pool{New: func() any { return new(scratch) }}

@@ -22,45 +22,44 @@ func before(a, b cand) bool {
 
 func after(a, b cand) bool { return before(b, a) }
 
-// drawTruncated draws from what top-k, min-p and top-p leave, in the order of preference.
-func (s *Sampler) drawTruncated(w *scratch, logits []float32, best gpu.Token, u float64) gpu.Token {
+// truncate makes d what top-k, min-p and top-p leave, in the order of preference.
+func (s *Sampler) truncate(d *Dist, logits []float32, best gpu.Token) {
 	top := float64(logits[best])
-	w.cands = w.cands[:0]
-	total, sorted := 0.0, false
+	cands, total, sorted := d.candMem[:0], 0.0, false
 	switch {
 	case s.p.TopK > 0 && s.p.TopK < len(logits):
-		w.cands, sorted = topK(w.cands, logits, s.p.TopK), true
-		total = s.weigh(w, top)
+		cands, sorted = topK(cands, logits, s.p.TopK), true
+		cands, total = s.weigh(cands, top)
 	case s.p.MinP > 0:
 		floor := s.minLogit(top)
 		for i, l := range logits {
 			if float64(l) >= floor {
-				w.cands = append(w.cands, cand{logit: l, token: gpu.Token(i)})
+				cands = append(cands, cand{logit: l, token: gpu.Token(i)})
 			}
 		}
-		total = s.weigh(w, top)
+		cands, total = s.weigh(cands, top)
 	default:
-		total = s.nucleusCands(w, logits, best)
+		cands, total = s.nucleusCands(d, cands, logits, best)
 	}
+	d.candMem = cands
 	if s.p.TopP > 0 && s.p.TopP < 1 {
-		return draw(nucleus(w.cands, s.p.TopP*total, sorted), u)
+		cands = nucleus(cands, s.p.TopP*total, sorted)
 	}
-	return draw(w.cands, u)
+	d.setCands(cands)
 }
 
-// weigh drops what min-p excludes, sets the weights of the rest and returns their sum.
-func (s *Sampler) weigh(w *scratch, top float64) (total float64) {
+// weigh drops what min-p excludes, sets the weights of the rest and returns it with their sum.
+func (s *Sampler) weigh(cands []cand, top float64) (kept []cand, total float64) {
 	floor := s.minLogit(top)
-	kept := w.cands[:0]
-	for _, c := range w.cands {
+	kept = cands[:0]
+	for _, c := range cands {
 		if float64(c.logit) >= floor {
 			c.w = weight(float64(c.logit), top, 1/s.p.Temperature)
 			total += c.w
 			kept = append(kept, c)
 		}
 	}
-	w.cands = kept
-	return total
+	return kept, total
 }
 
 // minLogit is the smallest logit that min-p keeps: probability >= MinP * best means logit >= top + T*ln(MinP).
@@ -73,15 +72,15 @@ func (s *Sampler) minLogit(top float64) float64 {
 
 // nucleusCands collects what top-p over the whole vocabulary may keep. Tokens below (1-p)/V of the mass hold less than
 // 1-p together, so the nucleus lies within the others.
-func (s *Sampler) nucleusCands(w *scratch, logits []float32, best gpu.Token) (total float64) {
-	total = s.fillWeights(w, logits, best)
-	cutoff := (1 - s.p.TopP) / float64(len(logits)) * total
-	for i, x := range w.weights {
+func (s *Sampler) nucleusCands(d *Dist, cands []cand, logits []float32, best gpu.Token) (_ []cand, total float64) {
+	s.fillWeights(d, logits, best)
+	cutoff := (1 - s.p.TopP) / float64(len(logits)) * d.total
+	for i, x := range d.dense {
 		if x > 0 && x >= cutoff {
-			w.cands = append(w.cands, cand{logit: logits[i], token: gpu.Token(i), w: x})
+			cands = append(cands, cand{logit: logits[i], token: gpu.Token(i), w: x})
 		}
 	}
-	return total
+	return cands, d.total
 }
 
 // nucleus returns the smallest set of the most probable candidates that weighs at least mass, in order.
@@ -161,24 +160,4 @@ func siftDown(h []cand, i int, first func(a, b cand) bool) {
 		h[i], h[c] = h[c], h[i]
 		i = c
 	}
-}
-
-// draw takes the candidate at u of the total weight. It sums again: the candidates' own sum, in their own order, is what
-// makes the last one reachable.
-func draw(cands []cand, u float64) gpu.Token {
-	total := 0.0
-	for _, c := range cands {
-		total += c.w
-	}
-	target, acc := u*total, 0.0
-	last := cands[0].token
-	for _, c := range cands {
-		if acc += c.w; acc > target {
-			return c.token
-		}
-		if c.w > 0 {
-			last = c.token
-		}
-	}
-	return last
 }

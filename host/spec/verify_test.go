@@ -23,7 +23,7 @@ func (m model) row(history []gpu.Token) []float32 {
 	}
 	row := make([]float32, m.vocab)
 	for i := range row {
-		row[i] = float32(uniform(key, i) * 12)
+		row[i] = float32(uniform(key, streamToken, i) * 12)
 		if m.flat {
 			row[i] /= 10
 		}
@@ -42,7 +42,7 @@ func decode(t *rapid.T, m model, p Params, prompt []gpu.Token, n int, d Drafter,
 		before := len(history)
 		emitted, err := Verify(s, func(i int) ([]float32, error) {
 			return m.row(known[:before+i]), nil
-		}, draft, index, &history)
+		}, Draft{Tokens: draft}, index, &history)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestVerifyErrors(t *testing.T) {
 		{"not a number", rows([]float32{nan, nan}, nil), ErrNoToken},
 	} {
 		history := []gpu.Token{0}
-		n, err := Verify(s, c.rows, []gpu.Token{1, 1, 1}, 0, &history)
+		n, err := Verify(s, c.rows, Draft{Tokens: []gpu.Token{1, 1, 1}}, 0, &history)
 		if !errors.Is(err, c.want) || n != 2 || !slices.Equal(history, []gpu.Token{0, 1, 1}) {
 			t.Errorf("%s: %d emitted, history %v, error %v", c.name, n, history, err)
 		}
@@ -160,7 +160,7 @@ func TestVerifyStopsAtTheFirstMismatch(t *testing.T) {
 	n, err := Verify(s, func(i int) ([]float32, error) {
 		asked++
 		return []float32{0, 1}, nil
-	}, []gpu.Token{1, 0, 1}, 0, &history)
+	}, Draft{Tokens: []gpu.Token{1, 0, 1}}, 0, &history)
 	if err != nil || n != 2 || asked != 2 || !slices.Equal(history, []gpu.Token{0, 1, 1}) {
 		t.Errorf("%d emitted, %d rows asked for, history %v, error %v", n, asked, history, err)
 	}

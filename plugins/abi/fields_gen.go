@@ -37,7 +37,7 @@ var Layouts = map[string]*Layout{
 		{Name: "max_gap_ns", Type: "i64", Offset: 16, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "largest gap between two emissions"},
 		{Name: "shed_budget_ppm", Type: "u32", Offset: 24, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "share of requests that may be shed"},
 	}},
-	"State": {Name: "State", Size: 2392, Fields: []Field{
+	"State": {Name: "State", Size: 2400, Fields: []Field{
 		{Name: "size", Type: "u32", Offset: 0, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "bytes of State that the host wrote"},
 		{Name: "policy_epoch", Type: "u32", Offset: 4, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "rises by one at each policy swap"},
 		{Name: "step_id", Type: "u64", Offset: 8, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "number of the step that is being built"},
@@ -93,8 +93,9 @@ var Layouts = map[string]*Layout{
 		{Name: "classes", Type: "ClassStats", Offset: 344, Size: 512, Count: 16, Bit: -1, Group: GroupClasses, Since: 0, Enum: "", Doc: "the queue by class"},
 		{Name: "slo", Type: "ClassSLO", Offset: 856, Size: 512, Count: 16, Bit: -1, Group: GroupSLO, Since: 0, Enum: "", Doc: "the objectives by class"},
 		{Name: "step_cost_ns", Type: "i64", Offset: 1368, Size: 1024, Count: 128, Bit: 16, Group: GroupStepCost, Since: 0, Enum: "", Doc: "measured step time by batch size (1 2 4 8 16 32 64 128) and k (0 to 15): index = 16*bucket + k; 0 = not measured"},
+		{Name: "k_goodput", Type: "u32", Offset: 2392, Size: 4, Count: 1, Bit: 17, Group: GroupStepCost, Since: 2, Enum: "", Doc: "the most draft tokens of a row in the plan that emits most tokens a second, by the measured step times and what was accepted; absent while no step time is known"},
 	}},
-	"Row": {Name: "Row", Size: 216, Fields: []Field{
+	"Row": {Name: "Row", Size: 224, Fields: []Field{
 		{Name: "id", Type: "u64", Offset: 0, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the request"},
 		{Name: "valid", Type: "u64", Offset: 8, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "which optional fields hold a value"},
 		{Name: "arrival_ns", Type: "i64", Offset: 16, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "when the request line was read"},
@@ -123,7 +124,7 @@ var Layouts = map[string]*Layout{
 		{Name: "tenant_waiting", Type: "u32", Offset: 116, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "requests of the same tenant in the queue"},
 		{Name: "tenant_running", Type: "u32", Offset: 120, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "requests of the same tenant in the batch"},
 		{Name: "tenant_weight", Type: "u32", Offset: 124, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "the tenant's configured weight; 1 by default"},
-		{Name: "ngram_hit_length", Type: "u32", Offset: 128, Size: 4, Count: 1, Bit: 2, Group: GroupRowSpeculation, Since: 0, Enum: "", Doc: "length of the n-gram that last matched"},
+		{Name: "ngram_hit_length", Type: "u32", Offset: 128, Size: 4, Count: 1, Bit: 2, Group: GroupRowSpeculation, Since: 0, Enum: "", Doc: "length of the n-gram that matches at the end of its text; absent when none does"},
 		{Name: "accept_ppm", Type: "u32", Offset: 132, Size: 4, Count: 1, Bit: 3, Group: GroupRowSpeculation, Since: 0, Enum: "", Doc: "share of its drafts that were accepted"},
 		{Name: "score", Type: "i64", Offset: 136, Size: 8, Count: 1, Bit: 4, Group: GroupRowTimes, Since: 0, Enum: "", Doc: "an annotation that the client sent"},
 		{Name: "ttft_deadline_ns", Type: "i64", Offset: 144, Size: 8, Count: 1, Bit: 5, Group: GroupRowTimes, Since: 0, Enum: "", Doc: "when the first token is due"},
@@ -135,6 +136,7 @@ var Layouts = map[string]*Layout{
 		{Name: "max_gap_ns", Type: "i64", Offset: 192, Size: 8, Count: 1, Bit: 11, Group: GroupRowTimes, Since: 0, Enum: "", Doc: "largest gap between two emissions so far"},
 		{Name: "tenant_served_in", Type: "u64", Offset: 200, Size: 8, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "prompt tokens computed for the tenant"},
 		{Name: "tenant_served_out", Type: "u64", Offset: 208, Size: 8, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "tokens emitted for the tenant"},
+		{Name: "k_goodput", Type: "u32", Offset: 216, Size: 4, Count: 1, Bit: 12, Group: GroupRowSpeculation, Since: 2, Enum: "", Doc: "the row's draft tokens in the plan of State's k_goodput: never more than there are on offer"},
 	}},
 	"Verdict": {Name: "Verdict", Size: 32, Fields: []Field{
 		{Name: "action", Type: "u8", Offset: 0, Size: 1, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "Action", Doc: "an Action"},

@@ -18,8 +18,9 @@ type server struct {
 	accept uint64
 }
 
+// The host knows nothing of its steps, so the policy's own rules decide; k is 7 unless the settings say otherwise.
 func newServer(t testing.TB, settings ...string) *server {
-	return &server{p: sluicetest.New(t, &policy{}, settings...), st: sluice.State{KMax: 15}, accept: 60}
+	return &server{p: sluicetest.New(t, &policy{}, append([]string{"k", "7"}, settings...)...), st: sluice.State{KMax: 15}, accept: 60}
 }
 
 // step builds a step with so many requests, each of which drafts all that it may.
@@ -192,6 +193,45 @@ func TestNoProbeInALargeBatch(t *testing.T) {
 	}
 }
 
+// Where the host knows what its steps take, each request drafts what pays, within the settings.
+func TestTakesWhatPays(t *testing.T) {
+	pays := func(k uint32) sluice.Row {
+		return sluice.Row{SpeculationAllowed: 1, Valid: sluice.RowHasKGoodput, KGoodput: k}
+	}
+	for _, c := range []struct {
+		settings []string
+		running  uint32
+		kMax     uint32
+		k        uint32
+		rows     []int32
+	}{
+		{nil, 3, 15, 15, []int32{9, 0, 15}},
+		{nil, 200, 15, 15, []int32{9, 0, 15}}, // a large batch as well
+		{[]string{"k", "4"}, 3, 15, 4, []int32{4, 0, 4}},
+		{nil, 3, 10, 10, []int32{9, 0, 10}}, // the host's limit
+		{[]string{"max_batch", "8"}, 8, 15, 15, []int32{9, 0, 15}},
+		{[]string{"max_batch", "8"}, 9, 15, 0, []int32{-1, -1, -1}},
+	} {
+		p := sluicetest.New(t, &policy{}, c.settings...)
+		plan, k, decided := p.Speculate(&sluice.State{KMax: c.kMax, Running: c.running}, pays(9), pays(0), pays(15))
+		if !decided || plan.K != c.k || !slices.Equal(k, c.rows) || plan.Probe != 0 {
+			t.Errorf("%v, %d running: %+v, rows %v", c.settings, c.running, plan, k)
+		}
+	}
+}
+
+// Rejected drafts are the host's to judge while it knows its steps.
+func TestRejectedDraftsAreTheHostsToJudge(t *testing.T) {
+	p := sluicetest.New(t, &policy{})
+	row := sluice.Row{SpeculationAllowed: 1, Valid: sluice.RowHasKGoodput, KGoodput: 1}
+	for step := range uint64(300) {
+		plan, k, _ := p.Speculate(&sluice.State{KMax: 15, Running: 1, StepID: step, Drafted: 100 * step}, row)
+		if plan.Probe != 0 || k[0] != 1 {
+			t.Fatalf("step %d: %+v, %v", step, plan, k)
+		}
+	}
+}
+
 func TestOptOut(t *testing.T) {
 	p := sluicetest.New(t, &policy{})
 	_, k, decided := p.Speculate(&sluice.State{KMax: 15, Running: 3},
@@ -203,7 +243,7 @@ func TestOptOut(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	for key, bad := range map[string]string{
-		"max_batch": "0", "k": "16", "band": "-1", "hold_steps": "x", "min_accept": "1.1", "probe_every": "0", "n": "4",
+		"max_batch": "-1", "k": "16", "band": "-1", "hold_steps": "x", "min_accept": "1.1", "probe_every": "0", "n": "4",
 	} {
 		if err := sluicetest.Configure(&policy{}, map[string]string{key: bad}); err == nil {
 			t.Errorf("%s=%s is taken", key, bad)
@@ -223,7 +263,7 @@ func TestDoesNotAllocate(t *testing.T) {
 func TestModule(t *testing.T) {
 	m := wasmtest.Compile(t, wasmtest.Shipped(t, "spec-off"))
 	wasmtest.Same(t, m, func() any { return &policy{} },
-		nil, []string{"max_batch", "16", "k", "15", "hold_steps", "2"}, []string{"min_accept", "0.9", "probe_every", "2"})
+		nil, []string{"max_batch", "16", "k", "9", "hold_steps", "2"}, []string{"min_accept", "0.9", "probe_every", "2"})
 	g := m.Start(t)
 	if err := g.Configure(nil); err != nil {
 		t.Fatal(err)

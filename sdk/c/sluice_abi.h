@@ -9,7 +9,7 @@
 
 // The version of the ABI that these layouts describe.
 #define SLUICE_MAJOR 1
-#define SLUICE_MINOR 1
+#define SLUICE_MINOR 2
 
 // Hook is a set of the calls that a policy answers. Its type is uint32_t.
 enum {
@@ -89,7 +89,7 @@ enum {
     SLUICE_GROUP_SPECULATION = 8, // what drafting brought
     SLUICE_GROUP_CLASSES = 16, // the queue by class
     SLUICE_GROUP_SLO = 32, // the objectives by class
-    SLUICE_GROUP_STEP_COST = 64, // the measured step times by batch size and k
+    SLUICE_GROUP_STEP_COST = 64, // the measured step times by batch size and k, and the k that they speak for
     SLUICE_GROUP_ROW_ESTIMATES = 128, // a row's expected output
     SLUICE_GROUP_ROW_KV = 256, // a row's KV blocks and preemptions
     SLUICE_GROUP_ROW_TENANT = 512, // what a row's tenant waits for and was served
@@ -226,6 +226,7 @@ typedef struct sluice_state {
     sluice_class_stats classes[16]; // the queue by class
     sluice_class_slo slo[16]; // the objectives by class
     int64_t step_cost_ns[128]; // measured step time by batch size (1 2 4 8 16 32 64 128) and k (0 to 15): index = 16*bucket + k; 0 = not measured
+    uint32_t k_goodput; // the most draft tokens of a row in the plan that emits most tokens a second, by the measured step times and what was accepted; absent while no step time is known
 } sluice_state;
 
 // The bits of sluice_state.valid.
@@ -246,8 +247,9 @@ typedef struct sluice_state {
 #define SLUICE_STATE_HAS_ACCEPT_PPM_BY_POSITION (UINT64_C(1) << 14)
 #define SLUICE_STATE_HAS_DRAFT_NS_PER_TOKEN (UINT64_C(1) << 15)
 #define SLUICE_STATE_HAS_STEP_COST_NS (UINT64_C(1) << 16)
+#define SLUICE_STATE_HAS_K_GOODPUT (UINT64_C(1) << 17)
 
-_Static_assert(sizeof(sluice_state) == 2392, "size of sluice_state");
+_Static_assert(sizeof(sluice_state) == 2400, "size of sluice_state");
 _Static_assert(offsetof(sluice_state, size) == 0, "place of sluice_state.size");
 _Static_assert(offsetof(sluice_state, policy_epoch) == 4, "place of sluice_state.policy_epoch");
 _Static_assert(offsetof(sluice_state, step_id) == 8, "place of sluice_state.step_id");
@@ -303,6 +305,7 @@ _Static_assert(offsetof(sluice_state, draft_ns_per_token) == 336, "place of slui
 _Static_assert(offsetof(sluice_state, classes) == 344, "place of sluice_state.classes");
 _Static_assert(offsetof(sluice_state, slo) == 856, "place of sluice_state.slo");
 _Static_assert(offsetof(sluice_state, step_cost_ns) == 1368, "place of sluice_state.step_cost_ns");
+_Static_assert(offsetof(sluice_state, k_goodput) == 2392, "place of sluice_state.k_goodput");
 
 // sluice_row is one request as a policy sees it. Its true output length is never shown.
 typedef struct sluice_row {
@@ -334,7 +337,7 @@ typedef struct sluice_row {
     uint32_t tenant_waiting; // requests of the same tenant in the queue
     uint32_t tenant_running; // requests of the same tenant in the batch
     uint32_t tenant_weight; // the tenant's configured weight; 1 by default
-    uint32_t ngram_hit_length; // length of the n-gram that last matched
+    uint32_t ngram_hit_length; // length of the n-gram that matches at the end of its text; absent when none does
     uint32_t accept_ppm; // share of its drafts that were accepted
     int64_t score; // an annotation that the client sent
     int64_t ttft_deadline_ns; // when the first token is due
@@ -346,6 +349,7 @@ typedef struct sluice_row {
     int64_t max_gap_ns; // largest gap between two emissions so far
     uint64_t tenant_served_in; // prompt tokens computed for the tenant
     uint64_t tenant_served_out; // tokens emitted for the tenant
+    uint32_t k_goodput; // the row's draft tokens in the plan of State's k_goodput: never more than there are on offer
 } sluice_row;
 
 // The bits of sluice_row.valid.
@@ -361,8 +365,9 @@ typedef struct sluice_row {
 #define SLUICE_ROW_HAS_FIRST_TOKEN_NS (UINT64_C(1) << 9)
 #define SLUICE_ROW_HAS_LAST_TOKEN_NS (UINT64_C(1) << 10)
 #define SLUICE_ROW_HAS_MAX_GAP_NS (UINT64_C(1) << 11)
+#define SLUICE_ROW_HAS_K_GOODPUT (UINT64_C(1) << 12)
 
-_Static_assert(sizeof(sluice_row) == 216, "size of sluice_row");
+_Static_assert(sizeof(sluice_row) == 224, "size of sluice_row");
 _Static_assert(offsetof(sluice_row, id) == 0, "place of sluice_row.id");
 _Static_assert(offsetof(sluice_row, valid) == 8, "place of sluice_row.valid");
 _Static_assert(offsetof(sluice_row, arrival_ns) == 16, "place of sluice_row.arrival_ns");
@@ -403,6 +408,7 @@ _Static_assert(offsetof(sluice_row, last_token_ns) == 184, "place of sluice_row.
 _Static_assert(offsetof(sluice_row, max_gap_ns) == 192, "place of sluice_row.max_gap_ns");
 _Static_assert(offsetof(sluice_row, tenant_served_in) == 200, "place of sluice_row.tenant_served_in");
 _Static_assert(offsetof(sluice_row, tenant_served_out) == 208, "place of sluice_row.tenant_served_out");
+_Static_assert(offsetof(sluice_row, k_goodput) == 216, "place of sluice_row.k_goodput");
 
 // sluice_verdict is the decision on one request of sluice_admit. 0 in a limit means none.
 typedef struct sluice_verdict {
@@ -499,18 +505,18 @@ _Static_assert(offsetof(sluice_event, kind) == 24, "place of sluice_event.kind")
 _Static_assert(offsetof(sluice_event, class) == 25, "place of sluice_event.class");
 
 // How many bytes of a sluice_state hold what a policy that reads the groups g looks at; g = 0 is all groups.
-#define SLUICE_STATE_BYTES(g) ((g) == 0 ? 2392 \
-    : ((g) & SLUICE_GROUP_STEP_COST) ? 2392 \
+#define SLUICE_STATE_BYTES(g) ((g) == 0 ? 2400 \
+    : ((g) & SLUICE_GROUP_STEP_COST) ? 2400 \
     : ((g) & SLUICE_GROUP_SLO) ? 1368 \
     : ((g) & SLUICE_GROUP_CLASSES) ? 856 \
     : ((g) & SLUICE_GROUP_SPECULATION) ? 344 \
     : 288)
 
 // How many bytes of a sluice_row hold what a policy that reads the groups g looks at; g = 0 is all groups.
-#define SLUICE_ROW_BYTES(g) ((g) == 0 ? 216 \
+#define SLUICE_ROW_BYTES(g) ((g) == 0 ? 224 \
+    : ((g) & SLUICE_GROUP_ROW_SPECULATION) ? 224 \
     : ((g) & SLUICE_GROUP_ROW_TENANT) ? 216 \
     : ((g) & SLUICE_GROUP_ROW_TIMES) ? 200 \
-    : ((g) & SLUICE_GROUP_ROW_SPECULATION) ? 136 \
     : ((g) & SLUICE_GROUP_ROW_KV) ? 120 \
     : ((g) & SLUICE_GROUP_ROW_ESTIMATES) ? 96 \
     : 88)

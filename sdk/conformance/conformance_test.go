@@ -27,7 +27,7 @@ func TestADifferenceIsFound(t *testing.T) {
 		t.Errorf("spec-off passes for tpot-cap: %v", err)
 	}
 	for name, setting := range map[string]map[string]string{
-		"queue-age": {"max_age": "9.99s"}, "class-priority": {"preempt_limit": "3"}, "tpot-cap": {"settle_steps": "40"}, "spec-off": {"probe_every": "63"},
+		"queue-age": {"max_age": "9.99s"}, "class-priority": {"preempt_limit": "3"}, "tpot-cap": {"settle_steps": "40"}, "spec-off": {"k": "14"},
 	} {
 		r := run{name: name, seed: 1, steps: 3000, cache: r.cache}
 		a, err := serve(r, wasm[name], nil)

@@ -56,7 +56,7 @@ var settings = map[string]Settings{
 			{"max_batch": "256", "k": "0", "min_accept": "0"},
 		},
 		Refused: []map[string]string{
-			{"max_batch": "0", "k": "16"}, {"min_accept": "-1"}, {"probe_every": "0", "hold_steps": "1e3", "band": "256"}, {"": ""},
+			{"max_batch": "257", "k": "16"}, {"min_accept": "-1"}, {"probe_every": "0", "hold_steps": "1e3", "band": "256"}, {"": ""},
 		},
 	},
 }

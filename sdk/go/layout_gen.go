@@ -7,7 +7,7 @@ import "unsafe"
 // The version of the ABI that these layouts describe.
 const (
 	Major = 1
-	Minor = 1
+	Minor = 2
 )
 
 // Hook is a set of the calls that a policy answers.
@@ -219,7 +219,7 @@ const (
 	GroupSpeculation    Group = 8    // what drafting brought
 	GroupClasses        Group = 16   // the queue by class
 	GroupSLO            Group = 32   // the objectives by class
-	GroupStepCost       Group = 64   // the measured step times by batch size and k
+	GroupStepCost       Group = 64   // the measured step times by batch size and k, and the k that they speak for
 	GroupRowEstimates   Group = 128  // a row's expected output
 	GroupRowKV          Group = 256  // a row's KV blocks and preemptions
 	GroupRowTenant      Group = 512  // what a row's tenant waits for and was served
@@ -374,10 +374,12 @@ type State struct {
 	Classes              [16]ClassStats // the queue by class
 	SLO                  [16]ClassSLO   // the objectives by class
 	StepCostNS           [128]int64     // measured step time by batch size (1 2 4 8 16 32 64 128) and k (0 to 15): index = 16*bucket + k; 0 = not measured
+	KGoodput             uint32         // the most draft tokens of a row in the plan that emits most tokens a second, by the measured step times and what was accepted; absent while no step time is known
+	_                    [4]byte
 }
 
 // StateSize is the size of State in bytes.
-const StateSize = 2392
+const StateSize = 2400
 
 // The bits of State.Valid.
 const (
@@ -398,13 +400,14 @@ const (
 	StateHasAcceptPPMByPosition uint64 = 1 << 14
 	StateHasDraftNSPerToken     uint64 = 1 << 15
 	StateHasStepCostNS          uint64 = 1 << 16
+	StateHasKGoodput            uint64 = 1 << 17
 )
 
 // Has reports whether the optional fields named by bits all hold a value.
 func (x *State) Has(bits uint64) bool { return x.Valid&bits == bits }
 
 // The compiler rejects an index out of range when a layout differs from the schema.
-var _ = [1]struct{}{}[2392-unsafe.Sizeof(State{})]
+var _ = [1]struct{}{}[2400-unsafe.Sizeof(State{})]
 var _ = [1]struct{}{}[0-unsafe.Offsetof(State{}.Size)]
 var _ = [1]struct{}{}[4-unsafe.Offsetof(State{}.PolicyEpoch)]
 var _ = [1]struct{}{}[8-unsafe.Offsetof(State{}.StepID)]
@@ -460,6 +463,7 @@ var _ = [1]struct{}{}[336-unsafe.Offsetof(State{}.DraftNSPerToken)]
 var _ = [1]struct{}{}[344-unsafe.Offsetof(State{}.Classes)]
 var _ = [1]struct{}{}[856-unsafe.Offsetof(State{}.SLO)]
 var _ = [1]struct{}{}[1368-unsafe.Offsetof(State{}.StepCostNS)]
+var _ = [1]struct{}{}[2392-unsafe.Offsetof(State{}.KGoodput)]
 
 // Row is one request as a policy sees it. Its true output length is never shown.
 type Row struct {
@@ -491,7 +495,7 @@ type Row struct {
 	TenantWaiting      uint32 // requests of the same tenant in the queue
 	TenantRunning      uint32 // requests of the same tenant in the batch
 	TenantWeight       uint32 // the tenant's configured weight; 1 by default
-	NgramHitLength     uint32 // length of the n-gram that last matched
+	NgramHitLength     uint32 // length of the n-gram that matches at the end of its text; absent when none does
 	AcceptPPM          uint32 // share of its drafts that were accepted
 	Score              int64  // an annotation that the client sent
 	TTFTDeadlineNS     int64  // when the first token is due
@@ -503,10 +507,12 @@ type Row struct {
 	MaxGapNS           int64  // largest gap between two emissions so far
 	TenantServedIn     uint64 // prompt tokens computed for the tenant
 	TenantServedOut    uint64 // tokens emitted for the tenant
+	KGoodput           uint32 // the row's draft tokens in the plan of State's k_goodput: never more than there are on offer
+	_                  [4]byte
 }
 
 // RowSize is the size of Row in bytes.
-const RowSize = 216
+const RowSize = 224
 
 // The bits of Row.Valid.
 const (
@@ -522,13 +528,14 @@ const (
 	RowHasFirstTokenNS      uint64 = 1 << 9
 	RowHasLastTokenNS       uint64 = 1 << 10
 	RowHasMaxGapNS          uint64 = 1 << 11
+	RowHasKGoodput          uint64 = 1 << 12
 )
 
 // Has reports whether the optional fields named by bits all hold a value.
 func (x *Row) Has(bits uint64) bool { return x.Valid&bits == bits }
 
 // The compiler rejects an index out of range when a layout differs from the schema.
-var _ = [1]struct{}{}[216-unsafe.Sizeof(Row{})]
+var _ = [1]struct{}{}[224-unsafe.Sizeof(Row{})]
 var _ = [1]struct{}{}[0-unsafe.Offsetof(Row{}.ID)]
 var _ = [1]struct{}{}[8-unsafe.Offsetof(Row{}.Valid)]
 var _ = [1]struct{}{}[16-unsafe.Offsetof(Row{}.ArrivalNS)]
@@ -569,6 +576,7 @@ var _ = [1]struct{}{}[184-unsafe.Offsetof(Row{}.LastTokenNS)]
 var _ = [1]struct{}{}[192-unsafe.Offsetof(Row{}.MaxGapNS)]
 var _ = [1]struct{}{}[200-unsafe.Offsetof(Row{}.TenantServedIn)]
 var _ = [1]struct{}{}[208-unsafe.Offsetof(Row{}.TenantServedOut)]
+var _ = [1]struct{}{}[216-unsafe.Offsetof(Row{}.KGoodput)]
 
 // Verdict is the decision on one request of sluice_admit. 0 in a limit means none.
 type Verdict struct {

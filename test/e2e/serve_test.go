@@ -205,7 +205,7 @@ func TestGreedyTextIsTheSameWithAndWithoutSpeculation(t *testing.T) {
 		}
 		return out, drafted
 	}
-	plain, none := texts("--no-policies")
+	plain, none := texts("--no-policies", "--config", writeConfig(t, "limits:\n  max_draft: -1\n"))
 	for _, k := range []string{"1", "7", "15"} {
 		drafts, n := texts("--policy", shipped("spec-off")+":k="+k)
 		if n == 0 || none != 0 {

@@ -37,11 +37,12 @@ type Config struct {
 	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies
 	PolicyPins       map[string][]string `yaml:"policy_pins"`       // by a policy's name, the only digests that are taken under it
 
-	Classes  []Class  `yaml:"classes"` // the first is the default class
-	Limits   Limits   `yaml:"limits"`
-	Statuses Statuses `yaml:"statuses"`
-	Compute  Compute  `yaml:"compute"`
-	Log      Log      `yaml:"log"`
+	Classes   []Class   `yaml:"classes"` // the first is the default class
+	Limits    Limits    `yaml:"limits"`
+	Statuses  Statuses  `yaml:"statuses"`
+	Compute   Compute   `yaml:"compute"`
+	Speculate Speculate `yaml:"speculate"`
+	Log       Log       `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
@@ -106,6 +107,21 @@ type Compute struct {
 	KV      string `yaml:"kv"`      // "unified" or "split"
 }
 
+// Speculate is where drafts come from. How many are made is the policies' decision.
+type Speculate struct {
+	Drafter string `yaml:"drafter"` // one of Drafters
+	Model   string `yaml:"model"`   // GGUF file of the draft model or of the EAGLE-3 head; "" for the others
+}
+
+// What can guess how a text goes on.
+const (
+	DrafterNgram  = "ngram"       // the text itself: what followed the same tokens before
+	DrafterModel  = "draft-model" // a smaller model with the same vocabulary
+	DrafterEAGLE3 = "eagle3"      // a head on the model's hidden states
+	DrafterMTP    = "mtp"         // the model's own block for further tokens
+	DrafterOff    = "off"
+)
+
 // Log is what goes to standard error.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn, error
@@ -123,6 +139,7 @@ func Default() Config {
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
 		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
 		Compute:       Compute{KV: "unified"},
+		Speculate:     Speculate{Drafter: DrafterNgram},
 		Log:           Log{Level: "info", Format: "auto"},
 		shipped:       true,
 	}

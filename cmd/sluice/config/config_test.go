@@ -77,6 +77,7 @@ limits:
   max_draft: -1
   drain_timeout: 5s
 compute: {threads: 2, kv: split}
+speculate: {drafter: eagle3, model: head.gguf}
 log: {level: debug, format: json}
 `
 
@@ -96,6 +97,9 @@ func TestWholeFile(t *testing.T) {
 	}
 	if c.Limits.BodyBytes != Default().Limits.BodyBytes {
 		t.Errorf("a key that the file leaves out lost its default: %d", c.Limits.BodyBytes)
+	}
+	if c.Speculate != (Speculate{Drafter: DrafterEAGLE3, Model: "head.gguf"}) {
+		t.Errorf("speculate %+v", c.Speculate)
 	}
 	if got := c.Origin("limits.max_seqs"); !strings.HasSuffix(got, "sluice.yaml:16") {
 		t.Errorf("origin of limits.max_seqs: %s", got)
@@ -147,8 +151,10 @@ func TestWrongEnvironmentAndFlags(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	for flag, want := range map[string]string{
-		"listen":       `--listen: listen must be HOST:PORT, like 127.0.0.1:8080, but is "here"`,
-		"admin.listen": `--admin: admin.listen must be HOST:PORT, like 127.0.0.1:8080, but is "here"`,
+		"listen":            `--listen: listen must be HOST:PORT, like 127.0.0.1:8080, but is "here"`,
+		"admin.listen":      `--admin: admin.listen must be HOST:PORT, like 127.0.0.1:8080, but is "here"`,
+		"speculate.drafter": `--drafter: speculate.drafter must be one of ngram, draft-model, eagle3, mtp, off, but is "here"`,
+		"speculate.model":   `--draft-model: speculate.model is here, but the drafter ngram reads no file`,
 	} {
 		_, err := Load("", noEnv, map[string]string{flag: "here"})
 		if err == nil || err.Error() != want {

@@ -38,8 +38,14 @@ func Load(path string, env func(string) (string, bool), flags map[string]string)
 	return &c, c.Validate()
 }
 
+// flagAlias lists the flags whose names do not follow from the key.
+var flagAlias = map[string]string{"speculate.drafter": "drafter", "speculate.model": "draft-model"}
+
 // flagName is the flag that stands for a key.
 func flagName(key string) string {
+	if name, ok := flagAlias[key]; ok {
+		return name
+	}
 	return strings.ReplaceAll(strings.TrimSuffix(key, ".listen"), "_", "-")
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkSpeculate, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -58,6 +58,7 @@ func (c *Config) checkWords() error {
 		among  []string
 	}{
 		{"compute.kv", c.Compute.KV, []string{"unified", "split"}},
+		{"speculate.drafter", c.Speculate.Drafter, []string{DrafterNgram, DrafterModel, DrafterEAGLE3, DrafterMTP, DrafterOff}},
 		{"policy_runtime", c.PolicyRuntime, []string{RuntimeWazero, RuntimeWasmtime}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 	} {
@@ -68,6 +69,20 @@ func (c *Config) checkWords() error {
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
 		return c.fail("log.level", "must be one of debug, info, warn, error, but is %q", c.Log.Level)
+	}
+	return nil
+}
+
+func (c *Config) checkSpeculate() error {
+	s := c.Speculate
+	reads := s.Drafter == DrafterModel || s.Drafter == DrafterEAGLE3
+	switch {
+	case reads && s.Model == "":
+		return c.fail("speculate.drafter", "%s needs a GGUF file in speculate.model", s.Drafter)
+	case !reads && s.Model != "":
+		return c.fail("speculate.model", "is %s, but the drafter %s reads no file", s.Model, s.Drafter)
+	case s.Drafter != DrafterNgram && s.Drafter != DrafterOff && strings.HasPrefix(c.Device, "sim:"):
+		return c.fail("speculate.drafter", "is %s, but a simulated device has no model to draft for; use ngram or off", s.Drafter)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@
 
 /** The version of the ABI that these layouts describe. */
 export const MAJOR: u16 = 1;
-export const MINOR: u16 = 1;
+export const MINOR: u16 = 2;
 
 /** Hook is a set of the calls that a policy answers. */
 export enum Hook {
@@ -126,7 +126,7 @@ export enum Group {
   Classes = 16,
   /** the objectives by class */
   SLO = 32,
-  /** the measured step times by batch size and k */
+  /** the measured step times by batch size and k, and the k that they speak for */
   StepCost = 64,
   /** a row's expected output */
   RowEstimates = 128,
@@ -243,7 +243,7 @@ if (offsetof<ClassSLO>("maxGapNs") != 16) ERROR("ClassSLO.maxGapNs is not at 16"
 if (offsetof<ClassSLO>("shedBudgetPpm") != 24) ERROR("ClassSLO.shedBudgetPpm is not at 24");
 
 /** The size of State in bytes. */
-export const STATE_SIZE: u32 = 2392;
+export const STATE_SIZE: u32 = 2400;
 
 /** State is the snapshot of the server that every hook of one step sees. */
 @unmanaged export class State {
@@ -378,6 +378,9 @@ export const STATE_SIZE: u32 = 2392;
     if (<u32>i >= 128) throw new RangeError("stepCostNs has 128 elements");
     store<i64>(changetype<usize>(this) + <usize>i * 8, x, 1368);
   }
+  /** the most draft tokens of a row in the plan that emits most tokens a second, by the measured step times and what was accepted; absent while no step time is known */
+  get kGoodput(): u32 { return load<u32>(changetype<usize>(this), 2392); }
+  set kGoodput(x: u32) { store<u32>(changetype<usize>(this), x, 2392); }
   /** Whether prefixHitPpm holds a value. */
   get hasPrefixHitPpm(): bool { return (this.valid >> 0 & 1) != 0; }
   /** Whether stepNs holds a value. */
@@ -412,6 +415,8 @@ export const STATE_SIZE: u32 = 2392;
   get hasDraftNsPerToken(): bool { return (this.valid >> 15 & 1) != 0; }
   /** Whether stepCostNs holds a value. */
   get hasStepCostNs(): bool { return (this.valid >> 16 & 1) != 0; }
+  /** Whether kGoodput holds a value. */
+  get hasKGoodput(): bool { return (this.valid >> 17 & 1) != 0; }
 }
 if (offsetof<State>("size") != 0) ERROR("State.size is not at 0");
 if (offsetof<State>("policyEpoch") != 4) ERROR("State.policyEpoch is not at 4");
@@ -466,8 +471,8 @@ if (offsetof<State>("accepted") != 296) ERROR("State.accepted is not at 296");
 
 /** How many bytes of State hold what a policy that reads the groups g looks at; g = 0 is all groups. */
 export function stateBytes(g: Group): u32 {
-  if (g == 0) return 2392;
-  if ((g & Group.StepCost) != 0) return 2392;
+  if (g == 0) return 2400;
+  if ((g & Group.StepCost) != 0) return 2400;
   if ((g & Group.SLO) != 0) return 1368;
   if ((g & Group.Classes) != 0) return 856;
   if ((g & Group.Speculation) != 0) return 344;
@@ -475,7 +480,7 @@ export function stateBytes(g: Group): u32 {
 }
 
 /** The size of Row in bytes. */
-export const ROW_SIZE: u32 = 216;
+export const ROW_SIZE: u32 = 224;
 
 /** Row is one request as a policy sees it. Its true output length is never shown. */
 @unmanaged export class Row {
@@ -535,7 +540,7 @@ export const ROW_SIZE: u32 = 216;
   tenantRunning: u32;
   /** the tenant's configured weight; 1 by default */
   tenantWeight: u32;
-  /** length of the n-gram that last matched */
+  /** length of the n-gram that matches at the end of its text; absent when none does */
   ngramHitLength: u32;
   /** share of its drafts that were accepted */
   acceptPpm: u32;
@@ -559,6 +564,8 @@ export const ROW_SIZE: u32 = 216;
   tenantServedIn: u64;
   /** tokens emitted for the tenant */
   tenantServedOut: u64;
+  /** the row's draft tokens in the plan of State's k_goodput: never more than there are on offer */
+  kGoodput: u32;
   /** Whether expectedOutputP50 holds a value. */
   get hasExpectedOutputP50(): bool { return (this.valid >> 0 & 1) != 0; }
   /** Whether expectedOutputP90 holds a value. */
@@ -583,6 +590,8 @@ export const ROW_SIZE: u32 = 216;
   get hasLastTokenNs(): bool { return (this.valid >> 10 & 1) != 0; }
   /** Whether maxGapNs holds a value. */
   get hasMaxGapNs(): bool { return (this.valid >> 11 & 1) != 0; }
+  /** Whether kGoodput holds a value. */
+  get hasKGoodput(): bool { return (this.valid >> 12 & 1) != 0; }
 }
 if (offsetof<Row>("id") != 0) ERROR("Row.id is not at 0");
 if (offsetof<Row>("valid") != 8) ERROR("Row.valid is not at 8");
@@ -624,13 +633,14 @@ if (offsetof<Row>("lastTokenNs") != 184) ERROR("Row.lastTokenNs is not at 184");
 if (offsetof<Row>("maxGapNs") != 192) ERROR("Row.maxGapNs is not at 192");
 if (offsetof<Row>("tenantServedIn") != 200) ERROR("Row.tenantServedIn is not at 200");
 if (offsetof<Row>("tenantServedOut") != 208) ERROR("Row.tenantServedOut is not at 208");
+if (offsetof<Row>("kGoodput") != 216) ERROR("Row.kGoodput is not at 216");
 
 /** How many bytes of Row hold what a policy that reads the groups g looks at; g = 0 is all groups. */
 export function rowBytes(g: Group): u32 {
-  if (g == 0) return 216;
+  if (g == 0) return 224;
+  if ((g & Group.RowSpeculation) != 0) return 224;
   if ((g & Group.RowTenant) != 0) return 216;
   if ((g & Group.RowTimes) != 0) return 200;
-  if ((g & Group.RowSpeculation) != 0) return 136;
   if ((g & Group.RowKV) != 0) return 120;
   if ((g & Group.RowEstimates) != 0) return 96;
   return 88;

@@ -1,5 +1,5 @@
-// Spec-off drafts while the batch is small, where verifying drafts is almost free, and not at all when it is large. It decides
-// what policies/spec-off decides, where its rules and settings are described.
+// Spec-off drafts where that pays, and not at all where it does not. It decides what policies/spec-off decides, where its rules and
+// settings are described.
 
 import {
   Config, Configurer, Drafts, EWMA, FieldReader, Group, Hysteresis, MAX_DRAFT, MAX_ROWS, ONE, register, Rows, SpecPlan, Speculator, State,
@@ -8,17 +8,20 @@ export { sluice_abi_v1, sluice_configure, sluice_speculate } from "../assembly/e
 
 class SpecOff implements Configurer, FieldReader, Speculator {
   private k: u32 = 0;
+  private limited: bool = false; // max_batch was given
   private probeEvery: u64 = 0;
 
   private large: Hysteresis = new Hysteresis(0, 0); // the batch is too large for drafts
   private drafts: Acceptance = new Acceptance(0);
   private probed: u64 = 0; // the step of the last probe, or of the last draft before drafts became poor
 
-  reads(): Group { return Group.Speculation; }
+  reads(): Group { return Group.Speculation | Group.RowSpeculation; }
 
   configure(c: Config): string | null {
-    const most = c.int("max_batch", 4, 1, MAX_ROWS);
-    this.k = <u32>c.int("k", 7, 0, MAX_DRAFT);
+    const given = c.int("max_batch", 0, 0, MAX_ROWS);
+    this.limited = given > 0;
+    const most = given > 0 ? given : UNMEASURED;
+    this.k = <u32>c.int("k", MAX_DRAFT, 0, MAX_DRAFT);
     const band = c.int("band", 1, 0, MAX_ROWS - 1);
     const hold = c.int("hold_steps", 16, 0, 100_000);
     this.large = new Hysteresis(most, max<i64>(most - band, 1), hold);
@@ -29,7 +32,13 @@ class SpecOff implements Configurer, FieldReader, Speculator {
 
   speculate(st: State, rows: Rows, out: SpecPlan, k: Drafts): bool {
     this.drafts.learn(st.drafted, st.accepted);
-    if (this.large.update(<i64>st.stepId, <i64>st.running)) return true;
+    const large = this.large.update(<i64>st.stepId, <i64>st.running);
+    if (rows.length > 0 && rows[0].hasKGoodput) {
+      this.probed = st.stepId;
+      if (!large || !this.limited) this.takeWhatPays(st, rows, out, k);
+      return true;
+    }
+    if (large) return true;
     if (this.drafts.poor) {
       if (st.stepId - this.probed < this.probeEvery) return true;
       out.probe = 1;
@@ -41,7 +50,17 @@ class SpecOff implements Configurer, FieldReader, Speculator {
     }
     return true;
   }
+
+  private takeWhatPays(st: State, rows: Rows, out: SpecPlan, k: Drafts): void {
+    out.k = min<u32>(this.k, st.kMax);
+    for (let i = 0; i < rows.length; i++) {
+      k[i] = rows[i].hasKGoodput ? <i32>min<u32>(out.k, rows[i].kGoodput) : 0;
+    }
+  }
 }
+
+/** max_batch where the host knows nothing of its steps and no other was given. */
+const UNMEASURED: i64 = 4;
 
 /** How many verified drafts make one sample of the average. A single step's share says little. */
 const EVIDENCE: u64 = 32;

@@ -1,4 +1,4 @@
-//! Drafts while the batch is small, where verifying drafts is almost free, and not at all when it is large.
+//! Drafts where that pays, and not at all where it does not.
 //!
 //! It decides what policies/spec-off decides, in the same words: that policy's source describes the rules and the settings.
 #![cfg_attr(target_arch = "wasm32", no_std)]
@@ -7,6 +7,7 @@ use sluice_policy::*;
 
 struct SpecOff {
     k: u32,
+    limited: bool, // max_batch was given
     probe_every: u64,
     large: Hysteresis, // the batch is too large for drafts
     drafts: Acceptance,
@@ -16,18 +17,25 @@ struct SpecOff {
 impl Policy for SpecOff {
     const NEW: SpecOff = SpecOff {
         k: 0,
+        limited: false,
         probe_every: 1,
         large: Hysteresis::new(0, 0, 0),
         drafts: Acceptance::new(0),
         probed: 0,
     };
-    const READS: Group = Group::SPECULATION;
+    const READS: Group = Group::SPECULATION.and(Group::ROW_SPECULATION);
 }
 
 impl Configure for SpecOff {
     fn configure(&mut self, c: &mut Config) -> Result<(), &'static str> {
-        let most = c.int("max_batch", 4, 1..=MAX_ROWS as i64);
-        self.k = c.int("k", 7, 0..=MAX_DRAFT) as u32;
+        let most = match c.int("max_batch", 0, 0..=MAX_ROWS as i64) {
+            0 => UNMEASURED,
+            given => {
+                self.limited = true;
+                given
+            }
+        };
+        self.k = c.int("k", MAX_DRAFT, 0..=MAX_DRAFT) as u32;
         let band = c.int("band", 1, 0..=MAX_ROWS as i64 - 1);
         let hold = c.int("hold_steps", 16, 0..=100_000);
         self.large = Hysteresis::new(most, (most - band).max(1), hold);
@@ -41,7 +49,18 @@ impl Speculate for SpecOff {
     fn speculate(&mut self, st: &State, rows: &[Row], k: &mut [i32]) -> Option<SpecPlan> {
         let mut plan = SpecPlan::ZERO;
         self.drafts.learn(st.drafted, st.accepted);
-        if self.large.update(st.step_id as i64, i64::from(st.running)) {
+        let large = self.large.update(st.step_id as i64, i64::from(st.running));
+        if rows.first().and_then(Row::k_goodput).is_some() {
+            self.probed = st.step_id;
+            if !large || !self.limited {
+                plan.k = self.k.min(st.k_max);
+                for (row, k) in rows.iter().zip(k) {
+                    *k = row.k_goodput().unwrap_or(0).min(plan.k) as i32;
+                }
+            }
+            return Some(plan);
+        }
+        if large {
             return Some(plan);
         }
         if self.drafts.poor() {
@@ -58,6 +77,9 @@ impl Speculate for SpecOff {
         Some(plan)
     }
 }
+
+/// `max_batch` where the host knows nothing of its steps and no other was given.
+const UNMEASURED: i64 = 4;
 
 /// How many verified drafts make one sample of the average. A single step's share says little.
 const EVIDENCE: u64 = 32;

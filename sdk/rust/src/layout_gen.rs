@@ -3,7 +3,7 @@
 /// Major version of the ABI that these layouts describe.
 pub const MAJOR: u16 = 1;
 /// Minor version of the same.
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 2;
 
 /// Reads the byte at N of a value.
 #[allow(dead_code)] // where constants without a name do not count as uses
@@ -293,7 +293,7 @@ impl Group {
     pub const CLASSES: Group = Group(16);
     /// The objectives by class.
     pub const SLO: Group = Group(32);
-    /// The measured step times by batch size and k.
+    /// The measured step times by batch size and k, and the k that they speak for.
     pub const STEP_COST: Group = Group(64);
     /// A row's expected output.
     pub const ROW_ESTIMATES: Group = Group(128);
@@ -616,11 +616,13 @@ pub struct State {
     pub slo: [ClassSLO; 16],
     #[doc(hidden)]
     pub raw_step_cost_ns: [i64; 128],
+    #[doc(hidden)]
+    pub raw_k_goodput: u32,
 }
 
 impl State {
     /// Size in bytes.
-    pub const SIZE: usize = 2392;
+    pub const SIZE: usize = 2400;
 
     /// All zero.
     pub const ZERO: State = State {
@@ -679,6 +681,7 @@ impl State {
         classes: [ClassStats::ZERO; 16],
         slo: [ClassSLO::ZERO; 16],
         raw_step_cost_ns: [0; 128],
+        raw_k_goodput: 0,
     };
 
     /// Share of prompt tokens found in the prefix cache.
@@ -935,6 +938,21 @@ impl State {
         self.raw_step_cost_ns = x;
         self
     }
+
+    /// The most draft tokens of a row in the plan that emits most tokens a second, by the measured step times and what was accepted; absent while no step time is known.
+    pub const fn k_goodput(&self) -> Option<u32> {
+        if self.valid & (1 << 17) == 0 {
+            return None;
+        }
+        Some(self.raw_k_goodput)
+    }
+
+    /// The same with a value for [`State::k_goodput`], for tests.
+    pub const fn with_k_goodput(mut self, x: u32) -> State {
+        self.valid |= 1 << 17;
+        self.raw_k_goodput = x;
+        self
+    }
 }
 
 impl Default for State {
@@ -999,6 +1017,7 @@ place!(State.raw_draft_ns_per_token at 336: 1);
 place!(State.classes at 344: [ClassStats { waiting: 1, ..ClassStats::ZERO }; 16]);
 place!(State.slo at 856: [ClassSLO { ttft_ns: 1, ..ClassSLO::ZERO }; 16]);
 place!(State.raw_step_cost_ns at 1368: [1; 128]);
+place!(State.raw_k_goodput at 2392: 1);
 
 /// Row is one request as a policy sees it. Its true output length is never shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -1084,11 +1103,13 @@ pub struct Row {
     pub tenant_served_in: u64,
     /// Tokens emitted for the tenant.
     pub tenant_served_out: u64,
+    #[doc(hidden)]
+    pub raw_k_goodput: u32,
 }
 
 impl Row {
     /// Size in bytes.
-    pub const SIZE: usize = 216;
+    pub const SIZE: usize = 224;
 
     /// All zero.
     pub const ZERO: Row = Row {
@@ -1132,6 +1153,7 @@ impl Row {
         raw_max_gap_ns: 0,
         tenant_served_in: 0,
         tenant_served_out: 0,
+        raw_k_goodput: 0,
     };
 
     /// Median output of the class's recent requests.
@@ -1164,7 +1186,7 @@ impl Row {
         self
     }
 
-    /// Length of the n-gram that last matched.
+    /// Length of the n-gram that matches at the end of its text; absent when none does.
     pub const fn ngram_hit_length(&self) -> Option<u32> {
         if self.valid & (1 << 2) == 0 {
             return None;
@@ -1313,6 +1335,21 @@ impl Row {
         self.raw_max_gap_ns = x;
         self
     }
+
+    /// The row's draft tokens in the plan of State's k_goodput: never more than there are on offer.
+    pub const fn k_goodput(&self) -> Option<u32> {
+        if self.valid & (1 << 12) == 0 {
+            return None;
+        }
+        Some(self.raw_k_goodput)
+    }
+
+    /// The same with a value for [`Row::k_goodput`], for tests.
+    pub const fn with_k_goodput(mut self, x: u32) -> Row {
+        self.valid |= 1 << 12;
+        self.raw_k_goodput = x;
+        self
+    }
 }
 
 impl Default for Row {
@@ -1362,6 +1399,7 @@ place!(Row.raw_last_token_ns at 184: 1);
 place!(Row.raw_max_gap_ns at 192: 1);
 place!(Row.tenant_served_in at 200: 1);
 place!(Row.tenant_served_out at 208: 1);
+place!(Row.raw_k_goodput at 216: 1);
 
 /// Verdict is the decision on one request of sluice_admit. 0 in a limit means none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -48,6 +49,52 @@ func TestReadGivesMetadataAndTensors(t *testing.T) {
 	}
 	if len(h.Tensors) != 2 || h.Tensors[0].Type != Q8_0 || h.Tensors[0].Elements() != 576*49152 {
 		t.Errorf("tensors: %+v", h.Tensors)
+	}
+}
+
+func TestReadKeepsShortListsAndIntegerTensors(t *testing.T) {
+	var b builder
+	b.WriteString("GGUF")
+	b.num(uint32(3), uint64(2), uint64(5))
+	b.text("layers").num(kindArray, kindInt32, uint64(3), [3]int32{8, -1, 29})
+	b.text("small").num(kindArray, kindInt8, uint64(2), [2]int8{-3, 4})
+	b.text("long").num(kindArray, kindUint16, uint64(65), [65]uint16{})
+	b.text("tokens").num(kindArray, kindString, uint64(2)).text("a").text("bc")
+	b.text("scale").num(kindFloat32, float32(0.5))
+	b.text("norm").num(uint32(1), uint64(4), uint32(F32), uint64(0))
+	b.text("d2t").num(uint32(1), uint64(3), uint32(I64), uint64(32))
+	for b.Len()%32 != 0 {
+		b.WriteByte(0)
+	}
+	start := b.Len()
+	b.num([8]float32{}, [3]int64{5, -7, 1 << 40})
+	path := filepath.Join(t.TempDir(), "h.gguf")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(h.Ints["layers"], []int64{8, -1, 29}) || !slices.Equal(h.Ints["small"], []int64{-3, 4}) || h.Ints["long"] != nil {
+		t.Errorf("lists: %v", h.Ints)
+	}
+	if h.Lengths["layers"] != 3 || h.Lengths["long"] != 65 || h.Lengths["tokens"] != 2 || h.Floats["scale"] != 0.5 || h.Data != int64(start) {
+		t.Errorf("%v %v, data at %d", h.Lengths, h.Floats, h.Data)
+	}
+	if got, err := h.ReadInts(path, "d2t"); err != nil || !slices.Equal(got, []int64{5, -7, 1 << 40}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, name := range []string{"norm", "none"} {
+		if _, err := h.ReadInts(path, name); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Truncate(path, int64(start+40)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.ReadInts(path, "d2t"); !errors.Is(err, ErrFormat) {
+		t.Errorf("cut off: %v", err)
 	}
 }
 
