@@ -50,10 +50,15 @@ func (p *parts) openLlama() error {
 	if drafter == config.DrafterNgram || drafter == config.DrafterOff {
 		drafter = "" // nothing that the device has to do with
 	}
+	c := &p.cfg.Compute
+	kvType := c.KVType
+	if kvType == "auto" {
+		kvType = "" // the device's own choice
+	}
 	dev, err := llama.Open(llama.Options{
 		LibDir: libs, ModelPath: model, Device: p.cfg.Device, ContextTokens: l.ContextTokens, KVTokens: l.KVTokens,
-		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: p.cfg.Compute.Threads, KVLayout: p.cfg.Compute.KV, Log: p.log,
-		Drafter: drafter, DraftModel: p.cfg.Speculate.Model,
+		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: c.Threads, KVLayout: c.KV, KVType: kvType,
+		GPULayers: c.GPULayers, FlashAttention: c.FlashAttention, Drafter: drafter, DraftModel: p.cfg.Speculate.Model, Log: p.log,
 	})
 	if err != nil {
 		return err

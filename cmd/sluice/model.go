@@ -108,8 +108,9 @@ func (p *progress) end() {
 	}
 }
 
-func orDefault(v, def string) string {
-	if v != "" {
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v != zero {
 		return v
 	}
 	return def
