@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Limit   time.Duration // when to stop taking samples; 0 = DefaultLimit. What has begun is finished
 	Drafter gpu.Drafter   // the one beside the device; nil = none
+	Plain   bool          // only steps without drafts
 
 	now func() time.Time // a test's clock
 }
@@ -195,6 +196,9 @@ func (r *run) steps() error {
 				break
 			}
 			for _, k := range drafts {
+				if r.opt.Plain && k > 0 {
+					break
+				}
 				if r.late() {
 					return nil
 				}

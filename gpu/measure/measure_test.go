@@ -177,6 +177,16 @@ func TestADeviceThatFailsEndsIt(t *testing.T) {
 	}
 }
 
+func TestPlainStepsOnly(t *testing.T) {
+	c := clock(t, sim.Options{})
+	r := c.measure(t, Options{Limit: time.Hour, Plain: true})
+	for b := range 5 {
+		if r.Samples[b][0] != samples || r.Costs.Step[b][1] != 0 {
+			t.Errorf("%d sequences: %v", 1<<b, r.Samples[b])
+		}
+	}
+}
+
 // What there is no memory for is left out.
 func TestStepsThatDoNotFitAreLeftOut(t *testing.T) {
 	c := clock(t, sim.Options{Fault: func(_ uint64, b *gpu.Batch) error {
