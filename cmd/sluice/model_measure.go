@@ -149,13 +149,16 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 	if err := printTable(t.out, append(headers, "TOKENS/S"), rows); err != nil {
 		return err
 	}
-	return printPairs(t.out, [][2]string{
+	pairs := [][2]string{
 		{"a prompt token", costText(r.Costs.PrefillToken, fmt.Sprintf(" (%.0f a second)", r.PrefillPerSecond()))},
 		{"a draft by the drafter", costText(r.Costs.DraftToken, "")},
 		{"a copied prefix", costText(r.Costs.Copy, "")},
 		{"a token saved and restored", costText(r.Costs.SaveToken, "")},
-		{"drafts between those shown", "are taken to lie on a line between them"},
-	})
+	}
+	if r.Samples[0][0] > 0 {
+		pairs = append(pairs, [2]string{"drafts between those shown", "are taken to lie on a line between them"})
+	}
+	return printPairs(t.out, pairs)
 }
 
 func milliseconds(ns int64) string {

@@ -43,6 +43,9 @@ func DefaultClasses() []string { return []string{trace.DefaultClass, "batch"} }
 func DefaultSched(p sim.Profile) sched.Config {
 	c := sched.DefaultConfig(p.MaxSeqs, p.MaxBatchTokens, p.ContextTokens, p.KVTokens)
 	c.ChunkTokens, c.MaxDraft = p.ChunkTokens, abi.MaxDraft
+	if p.Cost != nil {
+		c.Costs = p.Costs()
+	}
 	return c
 }
 
