@@ -41,7 +41,7 @@ Types: ` + strings.Join(llama.ConvertTypes(), " "),
 			if exists(args[1]) && !o.Overwrite {
 				return usageErrorf("%s is there already: --force replaces it", args[1])
 			}
-			libs, _, err := llamaPaths(orDefault(libs, t.getenv("SLUICE_LLAMA_LIB")), args[0])
+			libs, _, err := llamaPaths(orDefault(libs, t.getenv("SLUICE_LLAMA_LIB")), args[0], llama.DeviceAuto)
 			if err != nil {
 				return usageError{err}
 			}

@@ -77,7 +77,7 @@ func libraryFolder(dir string) (string, error) {
 		if versioned, _ := filepath.Glob(filepath.Join(abs, stem+".*"+ext)); len(versioned) > 0 {
 			return "", usagef("no %s in %s: link it to %s there", name, abs, filepath.Base(versioned[0]))
 		}
-		return "", usagef("no %s in %s: run make setup, or name a folder of llama.cpp v%s libraries with --llama-lib", name, abs, wantVersion)
+		return "", usagef("no %s in %s: run make setup (make setup-cuda for NVIDIA's GPUs), or name a folder of llama.cpp v%s libraries with --llama-lib", name, abs, wantVersion)
 	}
 	if resolved, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = resolved
