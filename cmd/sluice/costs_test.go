@@ -88,3 +88,15 @@ func TestWhatConvertingChangesIsMeasured(t *testing.T) {
 		t.Errorf("perplexity %g, %g tokens a second, %d bytes", m.perplexity, m.report.DecodePerSecond(1), m.bytes)
 	}
 }
+
+func TestASimulatedDeviceBringsItsCosts(t *testing.T) {
+	cfg := config.Default()
+	cfg.Device, cfg.Compute.Measure = "sim:cpu-smollm2", config.MeasureOff
+	p := &parts{cfg: &cfg, log: slog.New(slog.DiscardHandler)}
+	if err := p.openDevice(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.openCosts(t.Context()); err != nil || p.costs.Step[0][0] != 5_900_000 || p.costs.PrefillToken <= 0 {
+		t.Errorf("%+v, %v", p.costs, err)
+	}
+}
