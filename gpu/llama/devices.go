@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ebitengine/purego"
 	capi "github.com/hybridgroup/yzma/pkg/llama"
 )
 
@@ -62,10 +63,14 @@ func hintOf(want, dir string) string {
 	if !strings.HasPrefix(strings.ToLower(want), "cuda") {
 		return ""
 	}
-	if found, _ := filepath.Glob(filepath.Join(dir, "*ggml-cuda*")); len(found) == 0 {
+	found, _ := filepath.Glob(filepath.Join(dir, "*ggml-cuda*"))
+	if len(found) == 0 {
 		return fmt.Sprintf("; the libraries in %s have no part for CUDA: make setup-cuda fetches some that have", dir)
 	}
-	return "; the libraries have a part for CUDA, so the driver is missing or too old, or shows no GPU (nvidia-smi says more)"
+	if _, err := purego.Dlopen(found[0], purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
+		return fmt.Sprintf("; the part for CUDA cannot be loaded: %v (libcuda.so.1 comes with NVIDIA's driver, libcudart.so.13 and libcublas.so.13 with CUDA 13)", err)
+	}
+	return "; the part for CUDA is loaded, so the driver shows it no GPU (nvidia-smi says more)"
 }
 
 func offer(ds []DeviceInfo) string {

@@ -23,9 +23,10 @@ const wantVersion = "0.5.0"
 // lib is the one set of libraries of this process. The bindings keep their function table in package variables, so
 // there cannot be two.
 var lib struct {
-	mu  sync.Mutex
-	dir string // "" until loaded
-	fn  functions
+	mu      sync.Mutex
+	dir     string // "" until loaded
+	version string // as the library names itself
+	fn      functions
 }
 
 // functions are those that the bindings lack, or offer in a form that is slower or less safe.
@@ -76,7 +77,7 @@ func libraryFolder(dir string) (string, error) {
 		if versioned, _ := filepath.Glob(filepath.Join(abs, stem+".*"+ext)); len(versioned) > 0 {
 			return "", usagef("no %s in %s: link it to %s there", name, abs, filepath.Base(versioned[0]))
 		}
-		return "", usagef("no %s in %s: run make setup, or name a folder of llama.cpp v%s libraries with --llama-lib", name, abs, wantVersion)
+		return "", usagef("no %s in %s: run make setup (make setup-cuda for NVIDIA's GPUs), or name a folder of llama.cpp v%s libraries with --llama-lib", name, abs, wantVersion)
 	}
 	if resolved, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = resolved
@@ -92,7 +93,8 @@ func loadInto(fn *functions, dir string) error {
 	if err != nil {
 		return usagef("open the llama.cpp libraries in %s: %w", dir, err)
 	}
-	if err := checkVersion(l, dir); err != nil {
+	version, err := checkVersion(l, dir)
+	if err != nil {
 		return err
 	}
 	if err := fn.prepare(l); err != nil {
@@ -101,6 +103,7 @@ func loadInto(fn *functions, dir string) error {
 	if err := capi.Load(dir); err != nil {
 		return usagef("open the llama.cpp libraries in %s: %w", dir, err)
 	}
+	lib.version = version
 	capi.LogSet(sink.callback())
 	capi.Init()
 	if capi.GGMLBackendDeviceCount() == 0 {
@@ -109,17 +112,18 @@ func loadInto(fn *functions, dir string) error {
 	return nil
 }
 
-func checkVersion(l loader.Lib, dir string) error {
+func checkVersion(l loader.Lib, dir string) (string, error) {
 	version, err := l.Prep("llama_version", &ffi.TypePointer)
 	if err != nil {
-		return usagef("the libraries in %s are not llama.cpp v%s: %w", dir, wantVersion, err)
+		return "", usagef("the libraries in %s are not llama.cpp v%s: %w", dir, wantVersion, err)
 	}
 	var text *byte
 	version.Call(&text)
-	if got := unix.BytePtrToString(text); got != wantVersion && !strings.HasPrefix(got, wantVersion+"-") {
-		return usagef("the libraries in %s are llama.cpp %s; this program works with v%s only", dir, got, wantVersion)
+	got := unix.BytePtrToString(text)
+	if got != wantVersion && !strings.HasPrefix(got, wantVersion+"-") {
+		return "", usagef("the libraries in %s are llama.cpp %s; this program works with v%s only", dir, got, wantVersion)
 	}
-	return nil
+	return got, nil
 }
 
 func (fn *functions) prepare(l loader.Lib) (err error) {

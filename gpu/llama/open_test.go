@@ -66,6 +66,8 @@ func TestWrongUseIsAUsageError(t *testing.T) {
 		"split context":        {func(o *Options) { o.ContextTokens, o.KVLayout = 512, LayoutSplit }, "part"},
 		"KV type":              {func(o *Options) { o.KVType = "q3" }, "q8_0"},
 		"KV layout":            {func(o *Options) { o.KVLayout = "heap" }, "unified"},
+		"flash attention":      {func(o *Options) { o.FlashAttention = "yes" }, "auto"},
+		"q8_0 without flash":   {func(o *Options) { o.FlashAttention, o.KVType = FlashOff, KVQ8_0 }, "needs flash attention"},
 		"GPU layers":           {func(o *Options) { o.GPULayers = -1 }, "layers"},
 		"GPU layers on a CPU":  {func(o *Options) { o.GPULayers = 4 }, "--device"},
 	}

@@ -20,6 +20,10 @@ const (
 
 	LayoutUnified = "unified" // one pool of cells; any sequence may use all of it
 	LayoutSplit   = "split"   // every sequence has its own part; a sequence's logits then never depend on the others
+
+	FlashAuto = "auto" // on, but on a GPU with an f16 cache, where llama.cpp finds out whether it can be
+	FlashOn   = "on"
+	FlashOff  = "off"
 )
 
 // Limits on sizes. Beyond them llama.cpp works for minutes before it fails, or ends the process.
@@ -45,6 +49,7 @@ type Options struct {
 	Threads        int    // CPU threads of a Forward, at most the number of CPUs; default: the physical cores the process may use
 	KVType         string // KVF16 or KVQ8_0; default KVQ8_0 on the CPU, where it is batch-invariant, KVF16 on a GPU
 	KVLayout       string // LayoutUnified (default) or LayoutSplit
+	FlashAttention string // FlashAuto (default), FlashOn or FlashOff; a q8_0 KV cache needs it
 
 	Drafter    string // DrafterModel, DrafterEAGLE3 or DrafterMTP; default: none
 	DraftModel string // GGUF file of the draft model or of the EAGLE-3 head
@@ -67,6 +72,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	setDefault(&o.Device, DeviceAuto)
 	setDefault(&o.KVLayout, LayoutUnified)
+	setDefault(&o.FlashAttention, FlashAuto)
 	setDefault(&o.MaxSeqs, 16)
 	setDefault(&o.MaxBatchTokens, max(512, o.MaxSeqs))
 	setDefault(&o.Threads, defaultThreads())
@@ -86,6 +92,10 @@ func (o Options) check() error {
 		return usagef("KV layout %q is unknown: use %q or %q", o.KVLayout, LayoutUnified, LayoutSplit)
 	case o.KVType != "" && o.KVType != KVF16 && o.KVType != KVQ8_0:
 		return usagef("KV type %q is unknown: use %q or %q", o.KVType, KVF16, KVQ8_0)
+	case !slices.Contains([]string{FlashAuto, FlashOn, FlashOff}, o.FlashAttention):
+		return usagef("flash attention %q is unknown: use %q, %q or %q", o.FlashAttention, FlashAuto, FlashOn, FlashOff)
+	case o.KVType == KVQ8_0 && o.FlashAttention == FlashOff:
+		return usagef("a %s KV cache needs flash attention, which is off: use --kv-type %s, or leave flash attention on", KVQ8_0, KVF16)
 	case o.MaxSeqs < 1 || o.MaxSeqs > maxSeqIDs:
 		return usagef("%d sequences at a time are asked for: use 1 to %d", o.MaxSeqs, maxSeqIDs)
 	case o.MaxBatchTokens < o.MaxSeqs || o.MaxBatchTokens > maxBatchTokens:

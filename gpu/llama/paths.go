@@ -9,6 +9,7 @@ import (
 // Names inside the cache folder, as scripts/setup.sh makes them.
 const (
 	libFolder      = "llama.cpp-v0.5.0-linux-x64"
+	cudaFolder     = "llama.cpp-v0.5.0-linux-x64-cuda"
 	publishedModel = "models/SmolLM2-135M-Instruct.Q4_1.gguf"
 	fastModel      = "models/SmolLM2-135M-Instruct.IQ4_NL.gguf"
 )
@@ -33,4 +34,14 @@ func DefaultPaths() (libDir, published, fast string, err error) {
 		return "", "", "", fmt.Errorf("default paths: %w", err)
 	}
 	return filepath.Join(dir, libFolder), filepath.Join(dir, publishedModel), filepath.Join(dir, fastModel), nil
+}
+
+// CUDALibraries is where set-up puts libraries that compute on NVIDIA's GPUs as well, when it is asked for them. It does not look
+// whether they are there.
+func CUDALibraries() (string, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return "", fmt.Errorf("default paths: %w", err)
+	}
+	return filepath.Join(dir, cudaFolder), nil
 }

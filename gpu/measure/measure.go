@@ -10,16 +10,19 @@ import (
 	"github.com/sluice-dev/sluice/gpu"
 )
 
-// Options of Run. The zero value measures for 5 s.
+// Options of Run. The zero value measures for DefaultLimit.
 type Options struct {
-	Limit   time.Duration // when to stop taking samples; 0 = 5 s. What has begun is finished
+	Limit   time.Duration // when to stop taking samples; 0 = DefaultLimit. What has begun is finished
 	Drafter gpu.Drafter   // the one beside the device; nil = none
+	Plain   bool          // only steps without drafts
 
 	now func() time.Time // a test's clock
 }
 
+// DefaultLimit is Options.Limit where none is given: the default model's whole table on two cores, about twice over.
+const DefaultLimit = 5 * time.Second
+
 const (
-	defaultLimit  = 5 * time.Second
 	contextTokens = 16  // what a sequence holds before its step
 	mostPrompt    = 256 // tokens of the longest prompt that is measured
 	samples       = 5   // of one step, when there is time
@@ -47,7 +50,7 @@ type run struct {
 // device's own, or ctx's.
 func Run(ctx context.Context, dev gpu.Device, o Options) (Report, error) {
 	if o.Limit <= 0 {
-		o.Limit = defaultLimit
+		o.Limit = DefaultLimit
 	}
 	if o.now == nil {
 		o.now = time.Now
@@ -193,6 +196,9 @@ func (r *run) steps() error {
 				break
 			}
 			for _, k := range drafts {
+				if r.opt.Plain && k > 0 {
+					break
+				}
 				if r.late() {
 					return nil
 				}
@@ -216,20 +222,23 @@ func (r *run) step(bucket, k int, first bool) error {
 	if err := r.fill(seqs, base); err != nil {
 		return err
 	}
-	if first && k == 0 {
-		if _, err := r.forward(seqs, rows, rows); err != nil {
+	warm := first && k == 0
+	for again := true; again; warm = false {
+		again = warm
+		ns, err := r.forward(seqs, rows, rows)
+		switch {
+		case errors.Is(err, gpu.ErrMemory): // it does not fit after all
+			return r.trim(seqs, base)
+		case err != nil:
 			return err
+		case !warm:
+			r.times[bucket][k] = append(r.times[bucket][k], ns)
 		}
 		if err := r.trim(seqs, base); err != nil {
 			return err
 		}
 	}
-	ns, err := r.forward(seqs, rows, rows)
-	if err != nil {
-		return err
-	}
-	r.times[bucket][k] = append(r.times[bucket][k], ns)
-	return r.trim(seqs, base)
+	return nil
 }
 
 // fill makes the first seqs sequences hold base tokens, and the others none.

@@ -177,6 +177,30 @@ func TestADeviceThatFailsEndsIt(t *testing.T) {
 	}
 }
 
+func TestPlainStepsOnly(t *testing.T) {
+	c := clock(t, sim.Options{})
+	r := c.measure(t, Options{Limit: time.Hour, Plain: true})
+	for b := range 5 {
+		if r.Samples[b][0] != samples || r.Costs.Step[b][1] != 0 {
+			t.Errorf("%d sequences: %v", 1<<b, r.Samples[b])
+		}
+	}
+}
+
+// What there is no memory for is left out.
+func TestStepsThatDoNotFitAreLeftOut(t *testing.T) {
+	c := clock(t, sim.Options{Fault: func(_ uint64, b *gpu.Batch) error {
+		if len(b.Items) > 4 && b.Items[0].Logits > 8 {
+			return gpu.ErrMemory
+		}
+		return nil
+	}})
+	r := c.measure(t, Options{Limit: time.Hour})
+	if r.Costs.Step[2][15] == 0 || r.Costs.Step[3][7] == 0 || r.Costs.Step[3][8] != 0 || r.Costs.Step[4][15] != 0 {
+		t.Errorf("%v", r.Costs.Step)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := clock(t, sim.Options{Fault: func(step uint64, _ *gpu.Batch) error {

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/sluice-dev/sluice/gpu"
 )
@@ -50,3 +51,6 @@ func interpolate(row *[Drafts]int64) {
 		last = k
 	}
 }
+
+// MeasuredDrafts lists the numbers of drafts that Run measures, in rising order.
+func MeasuredDrafts() []int { return slices.Sorted(slices.Values(drafts)) }

@@ -103,9 +103,20 @@ type Statuses struct {
 
 // Compute is how the device works.
 type Compute struct {
-	Threads int    `yaml:"threads"` // 0 = one for each core
-	KV      string `yaml:"kv"`      // "unified" or "split"
+	Threads        int    `yaml:"threads"`         // 0 = one for each core
+	KV             string `yaml:"kv"`              // "unified" or "split"
+	KVType         string `yaml:"kv_type"`         // "auto", "q8_0" or "f16"
+	GPULayers      int    `yaml:"gpu_layers"`      // 0 = all
+	FlashAttention string `yaml:"flash_attention"` // "auto", "on" or "off"
+	Measure        string `yaml:"measure"`         // MeasureAuto, MeasureOff or MeasureFresh
 }
+
+// When the device's step times are measured at the start.
+const (
+	MeasureAuto  = "auto"  // when they are not known from an earlier start
+	MeasureOff   = "off"   // never
+	MeasureFresh = "fresh" // each time
+)
 
 // Speculate is where drafts come from. How many are made is the policies' decision.
 type Speculate struct {
@@ -138,7 +149,7 @@ func Default() Config {
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
 		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
-		Compute:       Compute{KV: "unified"},
+		Compute:       Compute{KV: "unified", KVType: "auto", FlashAttention: "auto", Measure: MeasureAuto},
 		Speculate:     Speculate{Drafter: DrafterNgram},
 		Log:           Log{Level: "info", Format: "auto"},
 		shipped:       true,

@@ -46,7 +46,7 @@ func flagName(key string) string {
 	if name, ok := flagAlias[key]; ok {
 		return name
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(key, ".listen"), "_", "-")
+	return strings.ReplaceAll(strings.TrimPrefix(strings.TrimSuffix(key, ".listen"), "compute."), "_", "-")
 }
 
 // readFile decodes the file over the defaults. Errors carry FILE:LINE:COLUMN.

@@ -58,6 +58,9 @@ func (c *Config) checkWords() error {
 		among  []string
 	}{
 		{"compute.kv", c.Compute.KV, []string{"unified", "split"}},
+		{"compute.kv_type", c.Compute.KVType, []string{"auto", "q8_0", "f16"}},
+		{"compute.flash_attention", c.Compute.FlashAttention, []string{"auto", "on", "off"}},
+		{"compute.measure", c.Compute.Measure, []string{MeasureAuto, MeasureOff, MeasureFresh}},
 		{"speculate.drafter", c.Speculate.Drafter, []string{DrafterNgram, DrafterModel, DrafterEAGLE3, DrafterMTP, DrafterOff}},
 		{"policy_runtime", c.PolicyRuntime, []string{RuntimeWazero, RuntimeWasmtime}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
@@ -123,6 +126,7 @@ func (c *Config) checkNumbers() error {
 		{"limits.max_waiting_bytes", l.MaxWaitingBytes, 0, 1 << 40},
 		{"limits.body_bytes", l.BodyBytes, 1 << 10, 1 << 30},
 		{"compute.threads", c.Compute.Threads, 0, 1024},
+		{"compute.gpu_layers", c.Compute.GPULayers, 0, 1 << 20},
 	} {
 		if n.v < n.lo || n.v > n.hi {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
