@@ -38,9 +38,13 @@ type options = servertest.Options
 
 func start(t testing.TB, o options) *fixture {
 	t.Helper()
-	f := &fixture{servertest.Start(t, o), &http.Client{Transport: &http.Transport{}}}
-	t.Cleanup(f.client.CloseIdleConnections)
-	return f
+	return &fixture{servertest.Start(t, o), newClient(t)}
+}
+
+func newClient(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }
 
 // post sends a body and returns the whole answer.
