@@ -247,6 +247,9 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 			*x.at = x.wanted
 		}
 	}
+	if l.MaxWaitingBytes > 0 {
+		c.MaxWaitingBytes = int64(l.MaxWaitingBytes)
+	}
 	switch c.MaxDraft = l.MaxDraft; l.MaxDraft {
 	case 0:
 		c.MaxDraft = abi.MaxDraft

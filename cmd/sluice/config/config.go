@@ -39,6 +39,7 @@ type Config struct {
 
 	Classes []Class `yaml:"classes"` // the first is the default class
 	Limits  Limits  `yaml:"limits"`
+	Streams Streams `yaml:"streams"`
 	Compute Compute `yaml:"compute"`
 	Log     Log     `yaml:"log"`
 
@@ -72,6 +73,14 @@ type Class struct {
 	TTFT   Duration `yaml:"ttft"`
 	TPOT   Duration `yaml:"tpot"`
 	MaxGap Duration `yaml:"max_gap"`
+
+	QueueTTL Duration `yaml:"queue_ttl"` // how long a request may wait; a client can only ask for less. 0 = for ever
+}
+
+// Streams is when streams show that they live.
+type Streams struct {
+	EarlyHeaders Duration `yaml:"early_headers"` // how long a status is held back for a first token; 0 = for ever
+	KeepAlive    Duration `yaml:"keep_alive"`    // between two blank lines once it is out
 }
 
 // Limits are the host's hard limits: no policy goes beyond them. 0 = derived from the device.
@@ -85,7 +94,9 @@ type Limits struct {
 	MaxWaiting       int      `yaml:"max_waiting"`        // requests in the queue
 	MaxWaitingTokens int      `yaml:"max_waiting_tokens"` // their prompt tokens
 	BodyBytes        int      `yaml:"body_bytes"`         // of one request
+	MaxWaitingBytes  int      `yaml:"max_waiting_bytes"`  // their sizes as they came
 	DrainTimeout     Duration `yaml:"drain_timeout"`      // how long running requests may go on after Ctrl-C
+	DrainGrace       Duration `yaml:"drain_grace"`        // how long /readyz fails before new requests are refused
 }
 
 // Compute is how the device works.
@@ -109,6 +120,7 @@ func Default() Config {
 		Admin:         Admin{Listen: "127.0.0.1:9090"},
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Streams:       Streams{EarlyHeaders: Duration(15 * time.Second), KeepAlive: Duration(7 * time.Second)},
 		Compute:       Compute{KV: "unified"},
 		Log:           Log{Level: "info", Format: "auto"},
 		shipped:       true,

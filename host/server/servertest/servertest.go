@@ -119,7 +119,7 @@ func serve(t testing.TB, dev gpu.Device, tok gpu.Tokenizer, o Options) *Server {
 	if s.Engine, err = engine.New(ec); err != nil {
 		t.Fatal(err)
 	}
-	sc := server.Config{Engine: s.Engine, Tokenizer: tok, Info: s.Info, Log: log}
+	sc := server.Config{Engine: s.Engine, Tokenizer: tok, Info: s.Info, Log: log, Ready: s.Engine.Ready}
 	if o.Server != nil {
 		o.Server(&sc)
 	}
