@@ -41,9 +41,10 @@ type Info struct {
 	SpareSeqs      int // further sequences that may be held, for prefixes that nothing runs on at present
 	MaxBatchTokens int // tokens of one Forward
 
-	CopyMin  int  // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
-	SharedKV bool // what was copied is held once, however many sequences have it
-	CanSave  bool // Save and Restore work
+	CopyMin  int    // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
+	SharedKV bool   // what was copied is held once, however many sequences have it
+	CanSave  bool   // Save and Restore work
+	Drafter  string // the name of the Drafter beside it; "" = none
 	Warnings []string
 }
 

@@ -197,8 +197,8 @@ func (e *Engine) Snapshot(ctx context.Context) (Snapshot, error) {
 // Drain refuses arrivals and waits until everything has ended. When ctx ends first, what is left is ended as drained.
 func (e *Engine) Drain(ctx context.Context) {
 	empty := make(chan struct{})
-	e.say(message{run: func(int64) {
-		e.loop.core.SetHostState(abi.HostStateDraining)
+	e.say(message{run: func(now int64) {
+		e.loop.core.SetHostState(now, abi.HostStateDraining)
 		e.loop.empty = append(e.loop.empty, empty)
 	}})
 	select {

@@ -160,7 +160,7 @@ func (b *body) finish(c *choice, last engine.Event, pending bool) {
 		if pending && last.Text != "" {
 			b.chunk(c, &last, "")
 		}
-		b.breakOff(resultError(b.id, r))
+		b.breakOff(resultError(r))
 		return
 	}
 	c.ended, c.tokens = true, r.OutputTokens
