@@ -266,7 +266,14 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 				*x.at = int64(x.wanted)
 			}
 		}
+		switch c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS); {
+		case class.AgeAfter > 0:
+			c.AgeAfter[i] = int64(class.AgeAfter)
+		case class.AgeAfter < 0:
+			c.AgeAfter[i] = 0
+		}
 	}
+	c.Statuses = sched.Statuses(cfg.Refusals)
 	return c
 }
 

@@ -12,7 +12,8 @@ func (c *Core) SetConfig(cfg Config) error {
 	same := c.cfg
 	same.ChunkTokens, same.MaxPreemptions, same.MaxBypass = cfg.ChunkTokens, cfg.MaxPreemptions, cfg.MaxBypass
 	same.MaxWaiting, same.MaxWaitingTokens, same.MaxWaitingBytes = cfg.MaxWaiting, cfg.MaxWaitingTokens, cfg.MaxWaitingBytes
-	same.StallAfter, same.SLO = cfg.StallAfter, cfg.SLO
+	same.StallAfter, same.RejectingAfter, same.AgeAfter = cfg.StallAfter, cfg.RejectingAfter, cfg.AgeAfter
+	same.SLO, same.Statuses = cfg.SLO, cfg.Statuses
 	if same != cfg {
 		return fmt.Errorf("change scheduler: the sizes of the batch and of the KV cache cannot change while requests are there")
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	Classes []Class `yaml:"classes"` // the first is the default class
 	Limits  Limits  `yaml:"limits"`
 	Streams Streams `yaml:"streams"`
+
+	Refusals Refusals `yaml:"refusals"`
 	Compute Compute `yaml:"compute"`
 	Log     Log     `yaml:"log"`
 
@@ -75,6 +77,16 @@ type Class struct {
 	MaxGap Duration `yaml:"max_gap"`
 
 	QueueTTL Duration `yaml:"queue_ttl"` // how long a request may wait; a client can only ask for less. 0 = for ever
+	AgeAfter Duration `yaml:"age_after"` // how long it waits at most until it goes ahead of the policies' order; 0 = 20 TTFT objectives, negative = for ever
+}
+
+// Refusals are the HTTP statuses of the host's own refusals: 429, 503, 504 or 529.
+type Refusals struct {
+	QueueFull int `yaml:"queue_full"` // the queue's limits
+	TTL       int `yaml:"ttl"`        // the time in the queue is over
+	Deadline  int `yaml:"deadline"`   // the time for the answer is over
+	Draining  int `yaml:"draining"`   // the server shuts down
+	Capacity  int `yaml:"capacity"`   // too many preemptions, too little memory, and a policy that names no status
 }
 
 // Streams is when streams show that they live.
@@ -120,6 +132,7 @@ func Default() Config {
 		Admin:         Admin{Listen: "127.0.0.1:9090"},
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Refusals:      Refusals{503, 503, 503, 503, 503},
 		Streams:       Streams{EarlyHeaders: Duration(15 * time.Second), KeepAlive: Duration(7 * time.Second)},
 		Compute:       Compute{KV: "unified"},
 		Log:           Log{Level: "info", Format: "auto"},

@@ -82,14 +82,14 @@ func (c *Config) Changes(next *Config) []admin.Change {
 }
 
 // Adopt is c with what a running server can take over from next: objectives and queue TTLs of classes that are the same by name,
-// the queue's limits, the prompt tokens of a step, the times around streams and the drain, and the log's level. c itself stays as
+// the queue's limits, the prompt tokens of a step, the times around streams and the drain, the statuses of refusals, and the log's level. c itself stays as
 // it is.
 func (c *Config) Adopt(next *Config) *Config {
 	m := *c
 	l, n := &m.Limits, &next.Limits
 	l.ChunkTokens, l.MaxWaiting, l.MaxWaitingTokens, l.MaxWaitingBytes = n.ChunkTokens, n.MaxWaiting, n.MaxWaitingTokens, n.MaxWaitingBytes
 	l.DrainTimeout, l.DrainGrace = n.DrainTimeout, n.DrainGrace
-	m.Streams, m.Log.Level = next.Streams, next.Log.Level
+	m.Streams, m.Refusals, m.Log.Level = next.Streams, next.Refusals, next.Log.Level
 	if slices.EqualFunc(c.Classes, next.Classes, func(a, b Class) bool { return a.Name == b.Name }) {
 		m.Classes = next.Classes
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -110,6 +111,18 @@ func (c *Config) checkNumbers() error {
 	} {
 		if n.v < n.lo || n.v > n.hi {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
+		}
+	}
+	r := &c.Refusals
+	for _, s := range []struct {
+		key string
+		v   int
+	}{
+		{"refusals.queue_full", r.QueueFull}, {"refusals.ttl", r.TTL}, {"refusals.deadline", r.Deadline},
+		{"refusals.draining", r.Draining}, {"refusals.capacity", r.Capacity},
+	} {
+		if !sched.RefusalStatus(s.v) {
+			return c.fail(s.key, "must be 429, 503, 504 or 529, but is %d", s.v)
 		}
 	}
 	for _, d := range []struct {
