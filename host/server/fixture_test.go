@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ import (
 
 // The HTTP library's pool sleeps for ten seconds before it notices that it was stopped, and its clock is never stopped.
 func TestMain(m *testing.M) {
+	if target := os.Getenv(clientEnv); target != "" {
+		beClient(target)
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
