@@ -42,8 +42,8 @@ type Config struct {
 	Streams Streams `yaml:"streams"`
 
 	Refusals Refusals `yaml:"refusals"`
-	Compute Compute `yaml:"compute"`
-	Log     Log     `yaml:"log"`
+	Compute  Compute  `yaml:"compute"`
+	Log      Log      `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
