@@ -250,6 +250,7 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 	if l.MaxWaitingBytes > 0 {
 		c.MaxWaitingBytes = int64(l.MaxWaitingBytes)
 	}
+	c.Statuses = sched.Statuses(cfg.Statuses)
 	switch c.MaxDraft = l.MaxDraft; l.MaxDraft {
 	case 0:
 		c.MaxDraft = abi.MaxDraft
@@ -270,14 +271,13 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 				*x.at = int64(x.wanted)
 			}
 		}
-		switch c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS); {
-		case class.AgeAfter > 0:
-			c.AgeAfter[i] = int64(class.AgeAfter)
-		case class.AgeAfter < 0:
-			c.AgeAfter[i] = 0
+	}
+	for i := range c.AgeAfter {
+		c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS)
+		if l.AgeAfter != 0 {
+			c.AgeAfter[i] = max(0, int64(l.AgeAfter))
 		}
 	}
-	c.Statuses = sched.Statuses(cfg.Refusals)
 	return c
 }
 

@@ -79,7 +79,7 @@ func (p *parts) limits(cfg *config.Config) sched.Config {
 
 // serverSettings is what of the configuration the API follows while it serves.
 func serverSettings(cfg *config.Config) server.Settings {
-	s := server.Settings{EarlyHeaders: time.Duration(cfg.Streams.EarlyHeaders), KeepAlive: time.Duration(cfg.Streams.KeepAlive), DrainingStatus: cfg.Refusals.Draining}
+	s := server.Settings{EarlyHeaders: time.Duration(cfg.Streams.EarlyHeaders), KeepAlive: time.Duration(cfg.Streams.KeepAlive), DrainingStatus: cfg.Statuses.Draining}
 	if s.EarlyHeaders <= 0 {
 		s.EarlyHeaders = -1
 	}

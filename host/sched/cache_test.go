@@ -257,3 +257,70 @@ func TestAnEmptyDeviceIsFilledAgain(t *testing.T) {
 		t.Errorf("%d preemptions, %d tokens lost, %d cached; want 0, 18 and 16", r.Preemptions, r.TokensLost, r.Cached)
 	}
 }
+
+// twice is a rig with a text of 24 tokens in one cached sequence and in the middle of another one: two requests computed it side by
+// side, since at the start there was too little for a copy. An older text of 16 tokens is cached beside them.
+func twice(t *testing.T, share bool) *rig {
+	t.Helper()
+	g := newRig(t, kvConfig(2, 24, func(c *sched.Config) { c.CopyMin, c.SpareSeqs, c.SharedKV = 20, 3, share }), nil)
+	g.ask(8, tokens(2, 16), 1)
+	g.arrive(&sched.Request{ID: 1, MaxTokens: 9}, tokens(1, 16))
+	g.step()
+	g.arrive(&sched.Request{ID: 2, MaxTokens: 20}, tokens(1, 16))
+	g.run()
+	if n := g.core.BlocksCached(); n != 4+6+8 || g.ops[sched.OpCopy] != 0 {
+		t.Fatalf("%d blocks are cached, %d copies", n, g.ops[sched.OpCopy])
+	}
+	return g
+}
+
+func TestASequenceWithNothingOfItsOwnIsTakenOverOrGivenUpFirst(t *testing.T) {
+	g := twice(t, true)
+	text := shared(tokens(1, 16), g.outputs[2]...)
+	if r := g.ask(3, shared(text[:20], 'x', 'y'), 1); r.Cached != 20 || g.ops[sched.OpCopy] != 0 {
+		t.Errorf("%d tokens were cached, %d copies; want the shorter sequence to be taken over", r.Cached, g.ops[sched.OpCopy])
+	}
+	if got := g.cachedOf(shared(text, 'z')); got != 32 {
+		t.Errorf("%d tokens of the longer one are left, want 32", got)
+	}
+
+	g = twice(t, false)
+	g.ask(3, tokens(3, 46), 1) // twelve blocks; six are free
+	if got := g.cachedOf(tokens(2, 24)); got != 16 {
+		t.Errorf("%d tokens of the older text are left, want 16: another text was there twice", got)
+	}
+	if got := g.cachedOf(shared(text, 'z')); got != 32 {
+		t.Errorf("%d tokens of the longer one are left, want 32", got)
+	}
+}
+
+// A long text is not cut down for the sake of a short beginning while there is another place.
+func TestALongTextIsNotCutForAShortBeginning(t *testing.T) {
+	g := newRig(t, kvConfig(2, 32, nil), nil)
+	g.ask(1, tokens(1, 40), 1)
+	if r := g.ask(2, shared(tokens(1, 40)[:8], tokens(3, 9)...), 1); r.Cached != 0 {
+		t.Errorf("%d tokens were cached", r.Cached)
+	}
+	if r := g.ask(3, tokens(1, 41), 1); r.Cached != 40 {
+		t.Errorf("of the long text %d tokens are left, want 40", r.Cached)
+	}
+}
+
+// Two texts whose blocks have one hash do not get each other's KV, and the second is computed like any other.
+func TestTextsWithOneHashAreNotMistaken(t *testing.T) {
+	g := newRig(t, kvConfig(2, 32, nil), nil)
+	g.cached = false
+	give := func(id uint64, prompt []gpu.Token, hashes ...uint64) *sched.Request {
+		r := &sched.Request{ID: id, MaxTokens: 1, Hashes: hashes}
+		g.arrive(r, prompt)
+		g.run()
+		return r
+	}
+	give(1, tokens(1, 16), 1, 2, 3)
+	if r := give(2, tokens(2, 16), 9, 2, 8); r.Cached != 0 {
+		t.Errorf("%d tokens of another text were taken", r.Cached)
+	}
+	if r := give(3, tokens(2, 16), 9, 2, 8); r.Cached != 4 || r.Outcome != sched.OutcomeLength {
+		t.Errorf("%d tokens were cached, want the block before the one that has another's hash", r.Cached)
+	}
+}

@@ -32,15 +32,18 @@ func (c *Core) checkRequests() error {
 	if len(c.byID) != c.Waiting()+len(c.running) {
 		return fmt.Errorf("check I1: %d requests are known, %d wait or run", len(c.byID), c.Waiting()+len(c.running))
 	}
-	tokens, bytes := 0, int64(0)
+	tokens, bytes, inCache := 0, int64(0), 0
 	for i, r := range c.waiting {
 		if r.core.place != placeWaiting || r.core.blocks != 0 || i > 0 && !before(c.waiting[i-1], r) {
 			return fmt.Errorf("check I1: request %d stands wrongly in the queue", r.ID)
 		}
-		tokens, bytes = tokens+r.PromptTokens, bytes+int64(r.PromptBytes)
+		tokens, bytes, inCache = tokens+r.PromptTokens, bytes+int64(r.PromptBytes), inCache+r.core.inCache
 	}
 	if tokens != c.waitingTokens || bytes != c.waitingBytes {
 		return fmt.Errorf("check I1: the queue holds %d tokens and %d bytes, counted %d and %d", tokens, bytes, c.waitingTokens, c.waitingBytes)
+	}
+	if inCache != c.inCache || inCache > tokens {
+		return fmt.Errorf("check I1: the cache has %d tokens of the queue, counted %d", inCache, c.inCache)
 	}
 	for _, r := range c.ended {
 		if err := r.checkEnded(); err != nil {

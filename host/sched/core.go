@@ -27,6 +27,7 @@ type coreState struct {
 	blocks    int      // KV blocks held
 	hashes    []uint64 // of the full blocks of the known tokens, as far as they are known
 	hit       int      // of them, those that the prefix cache had when it was last asked
+	inCache   int      // prompt tokens of it in Core.inCache
 	source    int32    // sequence that its prefix is copied from in this step, or none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none
@@ -38,7 +39,7 @@ type coreState struct {
 	bypassed  int
 
 	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
-	aged         bool // it got its place that way: no newcomer takes it
+	aged         bool // it got its place that way
 	prev, next   *Request
 
 	score, victim int64
@@ -131,6 +132,7 @@ type Core struct {
 	late       []*Request // scratch
 	prefilling []*Request // scratch
 	lifted     []*Request // whose turn it is by age
+	blocked    []*Request // scratch: who lacks KV blocks in this step
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.

@@ -28,18 +28,17 @@ func (c *Core) entryBlocks(r *Request) int {
 
 // hit is how many blocks of r's text are in the prefix cache.
 func (c *Core) hit(r *Request) int {
-	c.inCache -= c.cachedTokens(r)
 	r.core.hit = c.kv.match(r.core.hashes, r.core.hit)
-	c.inCache += c.cachedTokens(r)
+	if r.core.place == placeWaiting && !r.core.preempted {
+		c.countInCache(r, c.reusable(r, r.core.hit)*c.cfg.BlockSize)
+	}
 	return r.core.hit
 }
 
-// cachedTokens is what r, if it has not run yet, need not compute of its prompt, as far as the cache was asked.
-func (c *Core) cachedTokens(r *Request) int {
-	if r.core.place != placeWaiting || r.core.preempted {
-		return 0
-	}
-	return c.reusable(r, r.core.hit) * c.cfg.BlockSize
+// countInCache says that the cache has n tokens of the prompt of r, which waits and never ran; 0 when it waits no longer.
+func (c *Core) countInCache(r *Request, n int) {
+	c.inCache += n - r.core.inCache
+	r.core.inCache = n
 }
 
 // reusable is how many blocks r need not compute: never all of its tokens, since the last one's logits are wanted.
@@ -94,13 +93,11 @@ func (c *Core) copyEntry(r *Request, n, total, idle int) (e entry, ok bool) {
 			return e, false // no sequence for the copy
 		}
 	}
-	e = entry{kind: entryCopied, seq: from, blocks: n, tokens: n * k.size}
+	e = entry{kind: entryCopied, seq: from, blocks: n, tokens: n * k.size, need: total}
 	if k.shared {
 		e.need = total - n + k.resting(from, n)
-	} else {
-		e.need = total + k.resting(from, len(k.seqs[from].path)) // the source stays until it was copied
 	}
-	return e, e.need <= max(k.available(), total)
+	return e, true
 }
 
 // runningHolder is a sequence that holds n and on which something runs, or -1.
@@ -171,7 +168,7 @@ func (c *Core) occupy(r *Request, e entry) {
 	case entryCopied:
 		to := k.emptySeq(e.seq)
 		if !k.shared {
-			k.evict(e.blocks, e.seq)
+			k.evict(e.blocks) // no more than what the source has beyond them: else it would have been adopted
 		}
 		k.copyTo(r, e.seq, to, e.blocks)
 		r.core.source = int32(e.seq)
@@ -189,7 +186,7 @@ func (c *Core) occupy(r *Request, e entry) {
 
 // take gives r n further KV blocks, which must be available.
 func (c *Core) take(r *Request, n int) {
-	c.kv.evict(n, -1)
+	c.kv.evict(n)
 	c.kv.free -= n
 	r.core.blocks += n
 }

@@ -1,15 +1,10 @@
 package sched
 
-// evict gives up cached blocks until n are free, leaf first, least recently wanted first. There must be enough of them
-// beside those of the sequence keep, which stays as it is; none is no sequence.
-func (k *kvCache) evict(n, keep int) {
+// evict gives up cached blocks until n are free, leaf first, least recently wanted first. There must be enough of them.
+func (k *kvCache) evict(n int) {
 	for k.free < n {
-		seq := k.coldest(keep)
-		before, left := k.free, 0
-		if !k.redundant(seq) {
-			left = k.leaves(seq, n-k.free)
-		}
-		k.trim(seq, left)
+		seq, before := k.coldest(-1), k.free
+		k.trim(seq, k.leaves(seq, n-k.free))
 		k.evicted += uint64(k.free - before)
 	}
 }
@@ -27,8 +22,8 @@ func (k *kvCache) leaves(seq, need int) int {
 	return n
 }
 
-// coldest is the cached sequence to give up first: one that has nothing of its own, else the one whose end was wanted
-// longest ago.
+// coldest is the cached sequence to give up first, but never keep: one that has nothing of its own, else the one whose end was
+// wanted longest ago.
 func (k *kvCache) coldest(keep int) int {
 	best, bestSpare := -1, false
 	for seq := range k.seqs {

@@ -121,3 +121,23 @@ func TestAPrefixThatOthersWaitForIsComputedAtFullSpeed(t *testing.T) {
 	}
 	g.run()
 }
+
+// Nobody is pushed out for a request that would then wait for a prefix.
+func TestNobodyLosesItsPlaceToOneThatWaitsForAPrefix(t *testing.T) {
+	g := newRig(t, sharing(2), policies["class-preempts"])
+	g.arrive(&sched.Request{ID: 1, MaxTokens: 4, Class: 1}, tokens(1, 40))
+	g.arrive(&sched.Request{ID: 2, MaxTokens: 9, Class: 2}, tokens(2, 3))
+	g.step()
+	g.step()
+	g.arrive(&sched.Request{ID: 3, MaxTokens: 4, Class: 0}, tokens(1, 40))
+	for range 3 {
+		g.step()
+		if n := g.core.Stats().Preemptions; n != 0 || g.core.Running() != 2 {
+			t.Fatalf("%d preemptions while the prefix is computed, %d run", n, g.core.Running())
+		}
+	}
+	g.run()
+	if r := g.ended[3]; r.Cached != 36 || g.core.Stats().Preemptions != 1 {
+		t.Errorf("%d tokens were cached, %d preemptions", r.Cached, g.core.Stats().Preemptions)
+	}
+}

@@ -27,7 +27,7 @@ func (t *prefixTree) has(hashes []uint64, depth int) bool {
 		return true
 	}
 	n := t.nodes[hashes[depth-1]]
-	return n != nil && n.depth == depth
+	return n != nil && n.depth == depth && (depth == 1 || n.parent.hash == hashes[depth-2])
 }
 
 // match is how many blocks of a text with these hashes are there, from the first on. A good guess makes it two look-ups.

@@ -50,7 +50,7 @@ func (c *Core) requeue(now int64, r *Request) {
 func (c *Core) dequeue(r *Request) {
 	c.tenants.get(r.Tenant).waiting--
 	c.lines[r.Class].drop(r)
-	c.inCache -= c.cachedTokens(r)
+	c.countInCache(r, 0)
 	if r.core.preempted {
 		c.resuming = remove(c.resuming, r)
 		return

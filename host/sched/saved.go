@@ -110,6 +110,8 @@ func (c *Core) redo(ops []Op) {
 			c.kv.ops = append(c.kv.ops, op)
 		case OpSave:
 			c.ForgetSaved(op.ID)
+		case OpRestore: // its request has ended, and what was saved may still be there
+			c.kv.ops = append(c.kv.ops, Op{Kind: OpForget, ID: op.ID})
 		}
 	}
 }

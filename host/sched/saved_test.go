@@ -222,3 +222,40 @@ func TestAPolicyThatAdmitsTooMuchRunsOutOfKVAndNothingIsStuck(t *testing.T) {
 		})
 	}
 }
+
+// A request that was saved in this step does not come back in it: the device may yet say that it could not save it.
+func TestWhoIsSavedInAStepDoesNotComeBackInIt(t *testing.T) {
+	g := newRig(t, kvConfig(4, 10, func(c *sched.Config) {
+		c.MaxSaved, c.Costs = 100, gpu.Costs{PrefillToken: 10, SaveToken: 1}
+	}), nil)
+	g.save = func() bool { return true }
+	for id, prompt := range []int{7, 7, 2, 18} { // the first two need a block each in the third step; the others give way
+		g.arrive(&sched.Request{ID: uint64(id + 1), MaxTokens: 8}, tokens(id, prompt))
+	}
+	g.step()
+	g.step()
+	rows := g.rows()
+	if n := g.core.Stats().Preemptions; n != 2 || len(rows) != 2 || rows[1].Tokens != 1 || rows[2].Tokens != 1 {
+		t.Errorf("%d preemptions, rows %+v", n, rows)
+	}
+	g.run()
+}
+
+// A step that fails before it restores leaves nothing behind.
+func TestWhatAFailedStepWasToRestoreIsForgotten(t *testing.T) {
+	g := oneSeat(t, nil)
+	r := g.preempted(1)
+	for g.ended[101] == nil {
+		g.step()
+	}
+	g.op = func() bool { return true }
+	g.step()
+	g.op = nil
+	if r.Outcome != sched.OutcomeFailed || len(g.saved) != 1 {
+		t.Fatalf("ended as %v, %d are saved", r.Outcome, len(g.saved))
+	}
+	g.ask(2, tokens(2, 8), 1)
+	if len(g.saved) != 0 {
+		t.Errorf("%d are saved for nobody", len(g.saved))
+	}
+}

@@ -88,8 +88,8 @@ func (c *Config) Adopt(next *Config) *Config {
 	m := *c
 	l, n := &m.Limits, &next.Limits
 	l.ChunkTokens, l.MaxWaiting, l.MaxWaitingTokens, l.MaxWaitingBytes = n.ChunkTokens, n.MaxWaiting, n.MaxWaitingTokens, n.MaxWaitingBytes
-	l.DrainTimeout, l.DrainGrace = n.DrainTimeout, n.DrainGrace
-	m.Streams, m.Refusals, m.Log.Level = next.Streams, next.Refusals, next.Log.Level
+	l.AgeAfter, l.DrainTimeout, l.DrainGrace = n.AgeAfter, n.DrainTimeout, n.DrainGrace
+	m.Streams, m.Statuses, m.Log.Level = next.Streams, next.Statuses, next.Log.Level
 	if slices.EqualFunc(c.Classes, next.Classes, func(a, b Class) bool { return a.Name == b.Name }) {
 		m.Classes = next.Classes
 	}

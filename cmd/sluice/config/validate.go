@@ -18,7 +18,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkTrust} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -113,18 +113,6 @@ func (c *Config) checkNumbers() error {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
 		}
 	}
-	r := &c.Refusals
-	for _, s := range []struct {
-		key string
-		v   int
-	}{
-		{"refusals.queue_full", r.QueueFull}, {"refusals.ttl", r.TTL}, {"refusals.deadline", r.Deadline},
-		{"refusals.draining", r.Draining}, {"refusals.capacity", r.Capacity},
-	} {
-		if !sched.RefusalStatus(s.v) {
-			return c.fail(s.key, "must be 429, 503, 504 or 529, but is %d", s.v)
-		}
-	}
 	for _, d := range []struct {
 		key string
 		v   Duration
@@ -135,6 +123,21 @@ func (c *Config) checkNumbers() error {
 	}
 	if c.Streams.KeepAlive <= 0 {
 		return c.fail("streams.keep_alive", "must be positive, but is %s", c.Streams.KeepAlive)
+	}
+	return nil
+}
+
+func (c *Config) checkStatuses() error {
+	for _, s := range []struct {
+		key string
+		v   int
+	}{
+		{"statuses.queue_full", c.Statuses.QueueFull}, {"statuses.ttl", c.Statuses.TTL}, {"statuses.deadline", c.Statuses.Deadline},
+		{"statuses.draining", c.Statuses.Draining}, {"statuses.capacity", c.Statuses.Capacity},
+	} {
+		if !sched.RefusalStatus(s.v) {
+			return c.fail(s.key, "must be 429, 503, 504 or 529, but is %d", s.v)
+		}
 	}
 	return nil
 }
