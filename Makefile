@@ -21,7 +21,7 @@ build: $(BIN) ## bin/sluice
 $(BIN): FORCE
 	@$(GO) build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/sluice
 
-setup: build ## fetch libraries, model and the tests' client into SLUICE_CACHE, once
+setup: build ## fetch libraries, model and the tests' clients into SLUICE_CACHE, once
 	@scripts/setup.sh $(SETUP_FLAGS)
 
 setup-cuda: build ## set-up with libraries that compute on NVIDIA's GPUs too (143 MB)

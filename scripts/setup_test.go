@@ -98,7 +98,7 @@ func (p *place) left() []string {
 func TestNothingMissingIsSilent(t *testing.T) {
 	p := newPlace(t)
 	for _, f := range []string{"llama.cpp-v0.5.0-linux-x64/libllama.so", "models/SmolLM2-135M-Instruct.Q4_1.gguf",
-		"models/SmolLM2-135M-Instruct.IQ4_NL.gguf", "clients-openai-3.57.0/bin/python"} {
+		"models/SmolLM2-135M-Instruct.IQ4_NL.gguf", "clients-openai-3.57.0/bin/python", "clients-openai-npm-6.49.0/node_modules/openai/package.json"} {
 		p.file(f)
 	}
 	p.tool("npm", "echo called")

@@ -36,7 +36,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for title, types := range map[string][]any{
 		"List": {admin.PolicyList{}}, "Policy": {admin.Policy{}, plugins.HookInfo{}}, "Report": {plugins.Report{}, plugins.Tested{}},
 		"Comparison": {admin.Shadow{}, admin.Difference{}}, "History": {admin.History{}, store.Entry{}, store.Left{}},
-		"Safe mode": {admin.SafeMode{}}, "Keys": {keyPair{}}, "Signature": {signed{}}, "Version": {build{}},
+		"Safe mode": {admin.SafeMode{}}, "Configuration": {admin.ConfigValues{}, admin.Setting{}}, "Reload": {admin.Reload{}, admin.Change{}}, "Keys": {keyPair{}}, "Signature": {signed{}}, "Version": {build{}},
 		"Check": {check.Result{}, check.Hook{}}, "Built": {project.Built{}, buildReport{}}, "Cases": {caseReport{}, cases.Failure{}},
 		"Bench": {bench.Figure{}}, "Step times": {costsOutput{}, costsRow{}},
 		"Module": {module.Info{}, module.Producer{}, module.Symbol{}, module.Section{}, module.Function{}, module.Recursion{}, module.Cycle{}},

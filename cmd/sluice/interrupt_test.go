@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -19,7 +21,7 @@ type running struct {
 	log *bufio.Scanner // of its standard error
 }
 
-func startSim(t *testing.T) *running {
+func startSim(t *testing.T, env ...string) *running {
 	t.Helper()
 	path, err := exec.LookPath("sluice")
 	if err != nil {
@@ -27,6 +29,7 @@ func startSim(t *testing.T) *running {
 	}
 	cmd := exec.Command(path, "serve", "--device", "sim:cpu-smollm2", "--no-policies",
 		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", t.TempDir())
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -116,5 +119,44 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	r.says(t, "ended at once")
 	if err := r.cmd.Wait(); err == nil || codeOf(err) != "1" {
 		t.Errorf("exit after two interrupts: %v", err)
+	}
+}
+
+// What runs at the limit of the drain is told so, and the exit code is that of a server that did what it was asked to.
+func TestADrainEndsAtItsLimitWithAnErrorEvent(t *testing.T) {
+	r := startSim(t, "SLUICE_LIMITS_DRAIN_TIMEOUT=50ms")
+	stream := r.stream(t, 8000)
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	text, err := io.ReadAll(stream)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(string(text), "event: error\ndata: ") || !strings.Contains(string(text), `"code":"draining"`) {
+		t.Errorf("the stream ended with %v: %.200q", err, text[max(0, len(text)-200):])
+	}
+	for r.log.Scan() {
+	}
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("exit at the limit of a drain: %v", err)
+	}
+}
+
+// Readiness fails at the interrupt, and requests are taken until the grace is over.
+func TestReadinessFailsBeforeTheDrain(t *testing.T) {
+	r := startSim(t, "SLUICE_LIMITS_DRAIN_GRACE=3s")
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	r.says(t, "draining")
+	for status := 0; status != http.StatusServiceUnavailable; time.Sleep(time.Millisecond) {
+		resp, err := http.Get(r.url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		status = resp.StatusCode
+	}
+	resp, err := http.Post(r.url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"late","max_tokens":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("within the grace: %d", resp.StatusCode)
 	}
 }

@@ -53,7 +53,7 @@ runs; what they decided is recorded and can be replayed against others.`,
 	root.SetOut(t.out)
 	root.SetErr(t.err)
 	root.SetUsageTemplate(root.UsageTemplate() + exitHelp)
-	root.AddCommand(newServe(t), withAuthor(newPolicy(t), t), newTrace(t), newReplay(t), newModel(t), newVersion(t))
+	root.AddCommand(newServe(t), withAuthor(newPolicy(t), t), newTrace(t), newReplay(t), newModel(t), newConfig(t), newVersion(t))
 	return root
 }
 

@@ -61,6 +61,11 @@ func (s *served) expect(ts *testscript.TestScript, prefix, variable string) {
 	ts.Setenv(variable, url)
 }
 
+// hangup: sends the server SIGHUP.
+func hangup(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(ts.Value(servedKey).(map[string]*served)[ts.Name()].cmd.Process.Signal(syscall.SIGHUP))
+}
+
 // stopServer CODE: interrupts the server and waits for it to exit with that code, having printed nothing more.
 func stopServer(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(servedKey).(map[string]*served)[ts.Name()]

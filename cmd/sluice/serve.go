@@ -55,11 +55,7 @@ SLUICE_ADMIN, SLUICE_DATA), the variable over the configuration file, the file o
   sluice serve --model m.gguf --listen 127.0.0.1:0 --policy queue-age.wasm:max_age=2s --policy order.wasm`,
 		Args: takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.load(cmd, t)
-			if err != nil {
-				return usageError{err}
-			}
-			return serve(t, cfg)
+			return serve(t, func() (*config.Config, error) { return f.load(cmd, t) })
 		},
 	}
 	p := cmd.Flags()

@@ -25,11 +25,18 @@ const sameSignal = 200 * time.Millisecond
 
 // serve runs until the first interrupt and a drain, or until a listener fails. The addresses are taken first: what is taken
 // already is known before a model is loaded.
-func serve(t terminal, cfg *config.Config) error {
-	log, err := newLogger(t, cfg.Log)
+func serve(t terminal, load func() (*config.Config, error)) error {
+	cfg, err := load()
 	if err != nil {
 		return usageError{err}
 	}
+	log, level, err := newLogger(t, cfg.Log)
+	if err != nil {
+		return usageError{err}
+	}
+	r := &reloader{load: load, level: level, log: log}
+	given := *cfg
+	r.now.Store(&given) // before folders that nobody named are filled in
 	ctx, stop := onInterrupt(t)
 	defer stop()
 	l, err := listen(cfg, t)
@@ -43,7 +50,7 @@ func serve(t terminal, cfg *config.Config) error {
 	if err != nil {
 		return usageError{errors.Join(err, l.close())}
 	}
-	if err := l.serve(p); err != nil {
+	if err := l.serve(p, r); err != nil {
 		return usageError{errors.Join(err, l.close(), p.closers.close())}
 	}
 	return errors.Join(l.run(ctx, t), l.close(), p.closers.close())
@@ -76,6 +83,7 @@ type listeners struct {
 	parts             *parts
 	api               *server.Server
 	ops               *admin.Server
+	config            *reloader
 }
 
 // listen opens both addresses. Nothing answers there before serve and run. After an error what was opened is still open.
@@ -98,14 +106,20 @@ func listen(cfg *config.Config, t terminal) (l *listeners, err error) {
 }
 
 // serve builds what answers.
-func (l *listeners) serve(p *parts) (err error) {
-	l.parts = p
+func (l *listeners) serve(p *parts, r *reloader) (err error) {
+	l.parts, l.config = p, r
 	l.api, err = server.New(server.Config{
 		Engine: p.engine, Tokenizer: p.tokenizer, Info: p.device.Info(), MaxModelLen: p.sched.ContextTokens,
 		Classes: classNames(p.cfg), Metrics: p.metrics, BodyLimit: p.cfg.Limits.BodyBytes, Log: p.log,
+		Ready: p.engine.Ready, Settings: serverSettings(p.cfg),
 	})
+	if err != nil {
+		return err
+	}
+	r.parts, r.api = p, l.api
 	o := admin.Options{
 		Token: l.token, Policies: p.registry, Traces: p.traces, Metrics: p.metrics.Handler(), Wall: p.wall, Log: p.log,
+		Config:       r,
 		SettingsHint: func(set map[string]string) string { return config.ClassHint(set, classNames(p.cfg)) },
 		Status:       func(ctx context.Context) (admin.Status, error) { return p.status(ctx, l.serving) },
 	}
@@ -113,7 +127,7 @@ func (l *listeners) serve(p *parts) (err error) {
 		o.Audit = p.audit
 	}
 	l.ops = admin.New(o)
-	return err
+	return nil
 }
 
 // close frees the addresses, as the servers do that run on them.
@@ -143,16 +157,25 @@ func (l *listeners) run(ctx context.Context, t terminal) error {
 	if dir := l.parts.cfg.PolicyFolder; dir != "" {
 		g.Go(func() error { return l.parts.registry.Watch(ctx, dir) })
 	}
+	g.Go(func() error { return l.config.onHangup(ctx) })
 	g.Go(func() error {
 		<-ctx.Done()
-		drain, cancel := context.WithTimeout(context.Background(), time.Duration(l.parts.cfg.Limits.DrainTimeout))
-		defer cancel()
-		err := l.api.Shutdown(drain)
-		grace, cancel := context.WithTimeout(context.Background(), closeGrace)
-		defer cancel()
-		return errors.Join(err, l.ops.Shutdown(grace))
+		return l.stop()
 	})
 	l.parts.banner(t, l.serving, l.adminURL)
 	fmt.Fprintf(t.out, "serving %s\nadmin %s\n", l.serving, l.adminURL)
 	return g.Wait()
+}
+
+// stop makes readiness fail, waits until load balancers have seen that, refuses what is new, and waits for what runs.
+func (l *listeners) stop() error {
+	limits := &l.config.now.Load().Limits
+	l.api.Leave()
+	time.Sleep(time.Duration(limits.DrainGrace))
+	drain, cancel := context.WithTimeout(context.Background(), time.Duration(limits.DrainTimeout))
+	defer cancel()
+	err := l.api.Shutdown(drain)
+	grace, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	return errors.Join(err, l.ops.Shutdown(grace))
 }

@@ -120,7 +120,7 @@ func TestDocumentIsOpenAPI31(t *testing.T) {
 
 // Every route is in the document, and everything in the document is a route.
 func TestDocumentAndRoutesAreTheSame(t *testing.T) {
-	s := New(Options{Policies: new(registry.Registry), Traces: fill(t), Metrics: http.NotFoundHandler()})
+	s := New(Options{Policies: new(registry.Registry), Traces: fill(t), Config: &told{}, Metrics: http.NotFoundHandler()})
 	param := regexp.MustCompile(`:(\w+)`)
 	var routes, described []string
 	for _, r := range s.app.GetRoutes(true) {
@@ -146,7 +146,8 @@ func TestDocumentAndRoutesAreTheSame(t *testing.T) {
 func TestDocumentDescribesEveryField(t *testing.T) {
 	for name, v := range map[string]any{
 		"Status": Status{}, "Policy": Policy{}, "PolicyList": PolicyList{}, "Problem": Problem{}, "Changed": Changed{}, "Shadow": Shadow{},
-		"Difference": Difference{}, "SafeMode": SafeMode{}, "SafeModeRequest": SafeModeRequest{}, "History": History{},
+		"Difference": Difference{}, "ConfigValues": ConfigValues{}, "ConfigChange": Change{}, "Reload": Reload{},
+		"SafeMode": SafeMode{}, "SafeModeRequest": SafeModeRequest{}, "History": History{},
 		"Entry": registry.Entry{}, "Left": store.Left{}, "Report": plugins.Report{}, "Test": plugins.Tested{},
 		"ShadowHook": plugins.ShadowHook{}, "HookCalls": plugins.HookInfo{},
 	} {

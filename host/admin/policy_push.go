@@ -63,18 +63,30 @@ func (s *Server) pushPolicy(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	dry, err := readDryRun(c)
+	if err != nil {
+		return err
+	}
+	if !dry {
+		return s.put(c, req, s.o.Policies.Push)
+	}
+	report, err := s.o.Policies.Check(c.UserContext(), req)
+	if err != nil {
+		return s.policyProblem(err, req.Config)
+	}
+	return c.JSON(report)
+}
+
+// readDryRun tells whether a request only asks what would be, and notes that for the audit log.
+func readDryRun(c *fiber.Ctx) (bool, error) {
 	switch dry := c.Query("dry_run"); dry {
 	case "":
-		return s.put(c, req, s.o.Policies.Push)
+		return false, nil
 	case "1", "true":
 		entryOf(c).DryRun = true
-		report, err := s.o.Policies.Check(c.UserContext(), req)
-		if err != nil {
-			return s.policyProblem(err, req.Config)
-		}
-		return c.JSON(report)
+		return true, nil
 	default:
-		return problem(http.StatusBadRequest, CodeBadQuery, fmt.Sprintf("dry_run=%q is not 1 or true", dry))
+		return false, problem(http.StatusBadRequest, CodeBadQuery, fmt.Sprintf("dry_run=%q is not 1 or true", dry))
 	}
 }
 

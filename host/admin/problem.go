@@ -58,6 +58,7 @@ const (
 	CodeInternal         Code = "internal"
 	CodeUnknownMethod    Code = "unknown_method"
 	CodeClosing          Code = "closing"
+	CodeConfig           Code = "invalid_configuration"
 )
 
 // ProblemType is the media type of a Problem.

@@ -25,6 +25,7 @@ type Options struct {
 	Token    string // "" = none, for a loopback listener
 	Policies Policies
 	Traces   Traces
+	Config   Configuration
 	Status   func(context.Context) (Status, error) // called with Policies left empty
 	Wall     func(hostNS int64) time.Time          // turns the policy host's clock into time of day; nil shows none
 	Metrics  http.Handler
@@ -92,6 +93,7 @@ func (s *Server) routes() {
 	s.app.Get("/openapi.json", sendOpenAPI)
 	s.app.Get("/v1/status", s.status)
 	s.policyRoutes()
+	s.configRoutes()
 	if s.o.Traces != nil {
 		s.app.Get("/v1/traces", s.streamTraces)
 	}

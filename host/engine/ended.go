@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -47,6 +49,9 @@ func (l *loop) record(a *active) trace.Record {
 	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), who)
 	rec.ID, rec.Arrival = a.req.ID, l.e.unix(r.Arrival)
 	rec.Model, rec.Backend, rec.Gaps = l.e.info.Model, l.e.info.Device, a.gaps
+	if errors.Is(a.err, ErrSlowConsumer) {
+		rec.Status, rec.Reason = http.StatusRequestTimeout, "slow_consumer"
+	}
 	if at := a.stream.written.Load(); at > 0 {
 		first := at - r.Arrival
 		rec.Written = &first

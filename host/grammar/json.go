@@ -1,7 +1,7 @@
 package grammar
 
-// JSON is the grammar of one JSON object. Numbers have at most 16 digits before and after the point and two in the exponent, and between two parts there
-// is at most one line break with 16 blanks, so that a model cannot fill its answer with either.
+// JSON is the grammar of one JSON object. Numbers have at most 16 digits before and after the point and two in the exponent,
+// and between two parts there is at most one line break with 16 blanks, so that a model cannot fill its answer with either.
 const JSON = "root ::= object\n" + jsonRules
 
 const jsonRules = `value ::= object | array | string | number | "true" | "false" | "null"

@@ -58,7 +58,7 @@ func (s *Server) generate(c *fiber.Ctx, route string, f form, parse parseFunc) (
 		}
 	}()
 	if s.draining.Load() {
-		return drainingError()
+		return s.drainingError()
 	}
 	body, err := requestBody(c)
 	if err != nil {
@@ -87,7 +87,7 @@ func (k *call) submit(bodyBytes int) error {
 	k.req.PromptBytes, k.req.Stream = bodyBytes, k.stream
 	outs, err := k.s.cfg.Engine.SubmitAll(k.requests())
 	if errors.Is(err, engine.ErrDraining) {
-		return drainingError()
+		return k.s.drainingError()
 	}
 	if err != nil {
 		return paramError(err)

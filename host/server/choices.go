@@ -99,7 +99,7 @@ func (k *call) failed() *apiError {
 		select {
 		case <-k.choices[i].out.Done():
 			if r := k.choices[i].out.Result(); !complete(r) {
-				return resultError(r)
+				return k.s.resultError(r)
 			}
 		default:
 		}

@@ -88,9 +88,8 @@ func (f *fixture) checkLast(t *testing.T, want sched.Outcome) {
 }
 
 func TestManyClientsVanishAtOnce(t *testing.T) {
-	const n = 200
-	o := slow(4)
-	f := start(t, o)
+	n := uint32(min(1000, raise(t)))
+	f := start(t, slow(4))
 	conns := make([]*net.TCPConn, n)
 	for i := range conns {
 		conns[i], _ = f.dial(t, "/v1/completions", long("", i%2 == 0))
@@ -99,7 +98,7 @@ func TestManyClientsVanishAtOnce(t *testing.T) {
 	for i, c := range conns {
 		hangUp(t, c, []string{"fin", "reset"}[i%2])
 	}
-	f.Await(t, "freed everything", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == n })
+	f.Await(t, "freed everything", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == int(n) })
 }
 
 // The watcher reads no bytes: a connection is as good as new after it, and requests that came early are served.

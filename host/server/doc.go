@@ -21,5 +21,8 @@
 //
 // Unknown keys are ignored. A key that is known and cannot be honoured is a 400 that names it. Without a temperature the
 // answer is greedy. Headers: x-sluice-class, x-sluice-priority, x-sluice-tenant, x-sluice-queue-ttl, x-sluice-deadline,
-// x-sluice-speculation, x-request-id. Refusals carry x-sluice-reason, and Retry-After or x-should-retry: false.
+// x-sluice-ttft, x-sluice-speculation, x-request-id. Refusals carry x-sluice-reason, and Retry-After or x-should-retry: false.
+//
+// The n choices of one request are so many requests of the engine, handed over together: one that is refused before the
+// status goes out ends the others. Grammars (host/grammar) are checked here and followed by the engine.
 package server

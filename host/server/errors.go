@@ -43,7 +43,7 @@ func (e *apiError) kind() string {
 		return "NotFoundError"
 	case http.StatusMethodNotAllowed:
 		return "MethodNotAllowedError"
-	case http.StatusRequestTimeout:
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return "TimeoutError"
 	case http.StatusRequestEntityTooLarge:
 		return "RequestTooLargeError"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ import (
 
 // The HTTP library's pool sleeps for ten seconds before it notices that it was stopped, and its clock is never stopped.
 func TestMain(m *testing.M) {
+	if target := os.Getenv(clientEnv); target != "" {
+		beClient(target)
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
@@ -38,9 +42,13 @@ type options = servertest.Options
 
 func start(t testing.TB, o options) *fixture {
 	t.Helper()
-	f := &fixture{servertest.Start(t, o), &http.Client{Transport: &http.Transport{}}}
-	t.Cleanup(f.client.CloseIdleConnections)
-	return f
+	return &fixture{servertest.Start(t, o), newClient(t)}
+}
+
+func newClient(t testing.TB) *http.Client {
+	c := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }
 
 // post sends a body and returns the whole answer.

@@ -102,3 +102,16 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// A template without conditions in brackets is left alone, and no template makes rewriting panic or loop.
+func FuzzInlineConditions(f *testing.F) {
+	for _, seed := range []string{"{{ (a if b else c) }}", "{% for m in messages %}{{ m['x'] + \"}}\" }}{% endfor %}", "{# ( #}{", "{{ '\\", "{%({[", "{{ [x if y] }}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		got := inlineConditions(source)
+		if !strings.Contains(source, "if") && got != source {
+			t.Fatalf("%q became %q", source, got)
+		}
+	})
+}

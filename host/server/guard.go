@@ -40,7 +40,7 @@ func (s *Server) alive(c *fiber.Ctx) error { return c.SendString("ok\n") }
 
 // ready tells a load balancer whether to send requests.
 func (s *Server) ready(c *fiber.Ctx) error {
-	if s.draining.Load() {
+	if s.draining.Load() || s.leaving.Load() {
 		return c.Status(http.StatusServiceUnavailable).SendString("draining\n")
 	}
 	if s.cfg.Ready != nil {

@@ -20,12 +20,12 @@ const (
 )
 
 // resultError is how a request that has no answer, or only part of one, ended.
-func resultError(r engine.Result) *apiError {
+func (s *Server) resultError(r engine.Result) *apiError {
 	switch r.Outcome {
 	case sched.OutcomeShedAtArrival, sched.OutcomeShedFromQueue, sched.OutcomeExpired, sched.OutcomePreemptFailed:
 		return refusal(r)
 	case sched.OutcomeDrained:
-		return drainingError()
+		return s.drainingError()
 	case sched.OutcomeFailed:
 		return &apiError{status: http.StatusInternalServerError, code: "device_failed", message: "the device failed while it computed the answer"}
 	}
@@ -58,9 +58,9 @@ func tooLarge(limit string, promptTokens int) *apiError {
 	return badRequest("", codeContext, "%d prompt tokens do not fit the model's context", promptTokens)
 }
 
-func drainingError() *apiError {
+func (s *Server) drainingError() *apiError {
 	return &apiError{
-		status: http.StatusServiceUnavailable, refused: true, code: abi.ReasonDraining.String(), message: engine.ErrDraining.Error(),
+		status: s.settings.Load().DrainingStatus, refused: true, code: abi.ReasonDraining.String(), message: engine.ErrDraining.Error(),
 	}
 }
 
@@ -111,12 +111,13 @@ func reasonText(v sched.Verdict) string {
 func complete(r engine.Result) bool { return r.Finish != "" && r.Err == nil }
 
 // outcomeStatus is the status that the access log shows of a stream whose 200 went out already.
-func outcomeStatus(r engine.Result) int {
+func (s *Server) outcomeStatus(r engine.Result) int {
 	if complete(r) {
 		return http.StatusOK
 	}
-	if r.Outcome == sched.OutcomeCancelledInQueue || r.Outcome == sched.OutcomeCancelledRunning {
+	gone := r.Outcome == sched.OutcomeCancelledInQueue || r.Outcome == sched.OutcomeCancelledRunning
+	if gone && !errors.Is(r.Err, engine.ErrSlowConsumer) {
 		return trace.StatusClientGone
 	}
-	return resultError(r).status
+	return s.resultError(r).status
 }

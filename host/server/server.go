@@ -25,7 +25,8 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	chat     chatTemplate
-	maxText  int // bytes of a text that might fit the context
+	maxText  int         // bytes of a text that might fit the context
+	leaving  atomic.Bool // readiness has failed for good; new requests are still taken
 	draining atomic.Bool
 	settings atomic.Pointer[Settings]
 
@@ -99,6 +100,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	return nil
 }
+
+// Leave makes /readyz fail, so that load balancers send no more requests; those that come nevertheless are taken until Shutdown.
+func (s *Server) Leave() { s.leaving.Store(true) }
 
 // Shutdown refuses new requests with 503 and lets the others finish. When ctx ends first, the engine ends what is left, and
 // its clients are told so. It returns when the listener is closed and every answer is written, or broken off after a

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -11,6 +12,8 @@ import (
 type Settings struct {
 	EarlyHeaders time.Duration // how long a stream's status is held back at most; 0 = 15 s, negative = for ever
 	KeepAlive    time.Duration // between two signs of life once the status is out; 0 = 7 s
+
+	DrainingStatus int // of a request that comes while the server shuts down; 0 = 503
 
 	// QueueTTL is by class how long a request may wait in the queue; 0 = for ever. A client can only ask for less.
 	QueueTTL [abi.Classes]time.Duration
@@ -22,6 +25,9 @@ func (o *Settings) fill() error {
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 7 * time.Second
+	}
+	if o.DrainingStatus == 0 {
+		o.DrainingStatus = http.StatusServiceUnavailable
 	}
 	if o.KeepAlive < 0 {
 		return fmt.Errorf("validate server: KeepAlive must be positive")

@@ -160,7 +160,7 @@ func (b *body) finish(c *choice, last engine.Event, pending bool) {
 		if pending && last.Text != "" {
 			b.chunk(c, &last, "")
 		}
-		b.breakOff(resultError(r))
+		b.breakOff(b.s.resultError(r))
 		return
 	}
 	c.ended, c.tokens = true, r.OutputTokens
@@ -226,7 +226,7 @@ func (b *body) Close() error {
 		if !b.done() {
 			b.clientLeft()
 		}
-		b.status = outcomeStatus(b.total())
+		b.status = b.s.outcomeStatus(b.total())
 	}
 	b.close()
 	return nil

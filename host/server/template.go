@@ -72,7 +72,7 @@ func parseTemplate(source string) (tmpl *exec.Template, err error) {
 	cfg := gonja.New()
 	cfg.TrimBlocks, cfg.LeftStripBlocks = true, true // as the templates' authors' renderer has it
 	// A loader with nothing else in it: a model's template must not read files.
-	loader, err := loaders.NewMemoryLoader(map[string]string{"/chat": source})
+	loader, err := loaders.NewMemoryLoader(map[string]string{"/chat": inlineConditions(source)})
 	if err != nil {
 		return nil, fmt.Errorf("parse chat template: %w", err)
 	}
@@ -118,7 +118,7 @@ func (t *chatTemplate) render(messages []message, generate bool) (parts []segmen
 	}
 	text, err := t.tmpl.ExecuteToString(exec.NewContext(map[string]any{
 		"messages": turns, "add_generation_prompt": generate, "bos_token": t.bos, "eos_token": t.eos,
-		"tools": nil, "documents": nil,
+		"tools": nil, "documents": nil, chooseName: choose,
 		"raise_exception": func(_ *exec.Evaluator, args *exec.VarArgs) (string, error) {
 			complaint = &raised{args.First().String()}
 			return "", complaint

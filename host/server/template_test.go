@@ -52,6 +52,11 @@ func TestTemplates(t *testing.T) {
 				"{%- for m in rest -%}{%- set ns.n = ns.n + 1 -%}{{ turn(m) }}{%- endfor -%}#{{ ns.n }}{% if sys is defined and tools is none %}|{{ sys }}{% endif %}",
 			talk, "(user:Hi\n)(assistant:Yo)(user:{{ x }} {% y %})#3| Be brief. ",
 		},
+		"conditions in brackets": {
+			"{# (a if b else c) #}{% for m in messages %}{{ (m.role if loop.first else ('*' if m.role == 'user' else '-')) + ':' + (m.content|trim if m.content else 'nothing') }};{% endfor %}" +
+				"{{ ['if', 'x if y else z' if false else 'list', (1 if add_generation_prompt)] | join('/') }}",
+			talk[1:], "user:Hi;-:Yo;*:{{ x }} {% y %};if/list/1",
+		},
 		"string content and emptiness": {
 			"{% for m in messages %}{% if m.content is string and m.content %}{{ m.content }};{% else %}empty;{% endif %}{% endfor %}",
 			[]message{{"user", "a"}, {"assistant", ""}, {"user", "b"}}, "a;empty;b;",

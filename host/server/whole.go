@@ -28,7 +28,7 @@ func (k *call) sendWhole(c *fiber.Ctx) error {
 		}
 		<-ch.out.Done()
 		if r := ch.out.Result(); !complete(r) {
-			return resultError(r)
+			return k.s.resultError(r)
 		}
 		open--
 	}

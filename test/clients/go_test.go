@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -172,4 +173,70 @@ func TestGoCancels(t *testing.T) {
 	}
 	cancel()
 	s.Await(t, "freed the place", servertest.Idle)
+}
+
+// Several choices, streamed and whole, with the same seeds.
+func TestGoChoices(t *testing.T) {
+	s := plain(t)
+	var sent atomic.Int64
+	c := client(s, &sent)
+	q := question(s, 8)
+	q.N, q.Temperature, q.Seed = openai.Int(3), openai.Float(1), openai.Int(5)
+	whole, err := c.Chat.Completions.New(t.Context(), q)
+	if err != nil || len(whole.Choices) != 3 {
+		t.Fatalf("%+v, %v", whole, err)
+	}
+	texts := make([]string, 3)
+	stream := c.Chat.Completions.NewStreaming(t.Context(), q)
+	defer stream.Close()
+	for stream.Next() {
+		for _, choice := range stream.Current().Choices {
+			texts[choice.Index] += choice.Delta.Content
+		}
+	}
+	for i, choice := range whole.Choices {
+		if texts[i] != choice.Message.Content || stream.Err() != nil {
+			t.Errorf("choice %d: streamed %q, whole %q, %v", i, texts[i], choice.Message.Content, stream.Err())
+		}
+	}
+}
+
+// Log probabilities, a stop string and a schema as the client's own types have them.
+func TestGoLogprobsStopAndSchema(t *testing.T) {
+	s := plain(t)
+	var sent atomic.Int64
+	c := client(s, &sent)
+	q := question(s, 8)
+	q.Logprobs, q.TopLogprobs = openai.Bool(true), openai.Int(2)
+	whole, err := c.Chat.Completions.New(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range whole.Choices[0].Logprobs.Content {
+		if p.Logprob > 0 || len(p.TopLogprobs) != 2 || p.TopLogprobs[0].Token != p.Token {
+			t.Errorf("%+v", p)
+		}
+	}
+	if n := len(whole.Choices[0].Logprobs.Content); int64(n) != whole.Usage.CompletionTokens {
+		t.Errorf("log probabilities of %d tokens of %d", n, whole.Usage.CompletionTokens)
+	}
+	text := whole.Choices[0].Message.Content
+	q = question(s, 8)
+	q.Stop.OfStringArray = []string{text[2:4]}
+	cut, err := c.Chat.Completions.New(t.Context(), q)
+	want, _, _ := strings.Cut(text, text[2:4])
+	if err != nil || cut.Choices[0].Message.Content != want || cut.Choices[0].FinishReason != "stop" {
+		t.Errorf("%+v, %v, want %q", cut, err, want)
+	}
+	q = question(s, 100)
+	q.ResponseFormat.OfJSONSchema = &openai.ResponseFormatJSONSchemaParam{JSONSchema: openai.ResponseFormatJSONSchemaJSONSchemaParam{
+		Name: "s", Strict: openai.Bool(true), Schema: map[string]any{
+			"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}, "required": []string{"ok"}, "additionalProperties": false,
+		},
+	}}
+	answer, err := c.Chat.Completions.New(t.Context(), q)
+	var v struct{ OK *bool }
+	if err != nil || json.Unmarshal([]byte(answer.Choices[0].Message.Content), &v) != nil || v.OK == nil {
+		t.Errorf("%+v, %v", answer, err)
+	}
 }

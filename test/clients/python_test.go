@@ -30,6 +30,7 @@ func python(t *testing.T) string {
 // Every case of the script holds; it names those that do.
 func TestPython(t *testing.T) {
 	interpreter := python(t)
+	t.Parallel()
 	s := plain(t)
 	r429, r503 := refusing(t, 429), refusing(t, 503)
 	out, err := exec.CommandContext(t.Context(), interpreter, "testdata/client.py", s.Info.Model,
@@ -37,8 +38,8 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if n := strings.Count(string(out), "PASS "); n != 14 {
-		t.Errorf("%d of 14 cases:\n%s", n, out)
+	if n := strings.Count(string(out), "PASS "); n != 20 {
+		t.Errorf("%d of 20 cases:\n%s", n, out)
 	}
 	checkRetried(t, r429)
 	checkRetried(t, r503)

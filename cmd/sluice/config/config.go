@@ -40,6 +40,7 @@ type Config struct {
 	Classes   []Class   `yaml:"classes"` // the first is the default class
 	Limits    Limits    `yaml:"limits"`
 	Statuses  Statuses  `yaml:"statuses"`
+	Streams   Streams   `yaml:"streams"`
 	Compute   Compute   `yaml:"compute"`
 	Speculate Speculate `yaml:"speculate"`
 	Log       Log       `yaml:"log"`
@@ -74,6 +75,14 @@ type Class struct {
 	TTFT   Duration `yaml:"ttft"`
 	TPOT   Duration `yaml:"tpot"`
 	MaxGap Duration `yaml:"max_gap"`
+
+	QueueTTL Duration `yaml:"queue_ttl"` // how long a request may wait; a client can only ask for less. 0 = for ever
+}
+
+// Streams is when streams show that they live.
+type Streams struct {
+	EarlyHeaders Duration `yaml:"early_headers"` // how long a status is held back for a first token; 0 = for ever
+	KeepAlive    Duration `yaml:"keep_alive"`    // between two blank lines once it is out
 }
 
 // Limits are the host's hard limits: no policy goes beyond them. 0 = derived from the device.
@@ -90,6 +99,7 @@ type Limits struct {
 	AgeAfter         Duration `yaml:"age_after"`          // wait after which a request may go ahead of the policies' order; 0 = 20 times its class's ttft, negative = never
 	BodyBytes        int      `yaml:"body_bytes"`         // of one request
 	DrainTimeout     Duration `yaml:"drain_timeout"`      // how long running requests may go on after Ctrl-C
+	DrainGrace       Duration `yaml:"drain_grace"`        // how long /readyz fails before new requests are refused
 }
 
 // Statuses are the HTTP statuses of the host's own refusals, 429, 503, 504 or 529. What a policy refuses has the policy's.
@@ -149,6 +159,7 @@ func Default() Config {
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
 		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
+		Streams:       Streams{EarlyHeaders: Duration(15 * time.Second), KeepAlive: Duration(7 * time.Second)},
 		Compute:       Compute{KV: "unified", KVType: "auto", FlashAttention: "auto", Measure: MeasureAuto},
 		Speculate:     Speculate{Drafter: DrafterNgram},
 		Log:           Log{Level: "info", Format: "auto"},

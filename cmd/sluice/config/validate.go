@@ -132,8 +132,16 @@ func (c *Config) checkNumbers() error {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
 		}
 	}
-	if l.DrainTimeout < 0 {
-		return c.fail("limits.drain_timeout", "must not be negative, but is %s", l.DrainTimeout)
+	for _, d := range []struct {
+		key string
+		v   Duration
+	}{{"limits.drain_timeout", l.DrainTimeout}, {"limits.drain_grace", l.DrainGrace}} {
+		if d.v < 0 {
+			return c.fail(d.key, "must not be negative, but is %s", d.v)
+		}
+	}
+	if c.Streams.KeepAlive <= 0 {
+		return c.fail("streams.keep_alive", "must be positive, but is %s", c.Streams.KeepAlive)
 	}
 	return nil
 }
@@ -168,7 +176,7 @@ func (c *Config) checkClasses() error {
 			return c.fail(key, "needs a name of letters, digits, _ . and -, but has %q", class.Name)
 		case seen[class.Name]:
 			return c.fail(key, "repeats the name %q", class.Name)
-		case class.TTFT < 0 || class.TPOT < 0 || class.MaxGap < 0:
+		case class.TTFT < 0 || class.TPOT < 0 || class.MaxGap < 0 || class.QueueTTL < 0:
 			return c.fail(key, "has a negative objective")
 		}
 		seen[class.Name] = true

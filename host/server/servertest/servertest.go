@@ -46,6 +46,7 @@ type Options struct {
 type Server struct {
 	*server.Server
 	Engine *engine.Engine
+	Sched  sched.Config // of the engine at its start
 	Info   gpu.Info
 	URL    string // http://HOST:PORT
 	Addr   string // HOST:PORT
@@ -115,11 +116,12 @@ func serve(t testing.TB, dev gpu.Device, tok gpu.Tokenizer, o Options) *Server {
 	if o.Engine != nil {
 		o.Engine(&ec)
 	}
+	s.Sched = ec.Sched
 	var err error
 	if s.Engine, err = engine.New(ec); err != nil {
 		t.Fatal(err)
 	}
-	sc := server.Config{Engine: s.Engine, Tokenizer: tok, Info: s.Info, Log: log}
+	sc := server.Config{Engine: s.Engine, Tokenizer: tok, Info: s.Info, Log: log, Ready: s.Engine.Ready}
 	if o.Server != nil {
 		o.Server(&sc)
 	}
