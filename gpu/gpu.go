@@ -13,13 +13,17 @@ import "errors"
 // Token is an index into the model's vocabulary.
 type Token = int32
 
-// Errors of Forward. After ErrNoKV and ErrAborted the KV cache holds what it held before the call, but for parts of the
+// Errors of Forward. After ErrNoKV, ErrMemory and ErrAborted the KV cache holds what it held before the call, but for parts of the
 // batch that were already computed (trim to be sure). ErrBatch marks a batch that the device refuses before touching anything.
 var (
 	ErrNoKV    = errors.New("no KV cells left for this batch")
 	ErrAborted = errors.New("forward pass aborted")
 	ErrBatch   = errors.New("malformed batch")
+	ErrMemory  = errors.New("the device is out of memory")
 )
+
+// ErrLost is wrapped by errors after which a device computes nothing until it was Reset.
+var ErrLost = errors.New("the device has failed and must be reset")
 
 // ErrUnsupported is what Copy, Save and Restore answer on a device that Info says cannot do it.
 var ErrUnsupported = errors.New("the device cannot do this")
@@ -37,9 +41,10 @@ type Info struct {
 	SpareSeqs      int // further sequences that may be held, for prefixes that nothing runs on at present
 	MaxBatchTokens int // tokens of one Forward
 
-	CopyMin  int  // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
-	SharedKV bool // what was copied is held once, however many sequences have it
-	CanSave  bool // Save and Restore work
+	CopyMin  int    // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
+	SharedKV bool   // what was copied is held once, however many sequences have it
+	CanSave  bool   // Save and Restore work
+	Drafter  string // the name of the Drafter beside it; "" = none
 	Warnings []string
 }
 
@@ -76,6 +81,12 @@ type Device interface {
 	// Abort makes a Forward that is running return ErrAborted soon. It has no effect on a later one.
 	Abort()
 	Close() error
+}
+
+// Resetter is a Device that can begin anew after ErrLost: what it held is gone, and it computes again. What was saved before can
+// still be restored. It is called from the device's goroutine.
+type Resetter interface {
+	Reset() error
 }
 
 // Saved is the KV of one sequence outside the device. Only the device that made it can read it; it never comes from outside the

@@ -21,9 +21,14 @@ func newAbortFlag(ctx capi.Context) *abortFlag {
 	a := new(abortFlag)
 	n, size := uint64(1), uint64(8)
 	lib.fn.calloc.Call(&a.flag, &n, &size)
+	a.attach(ctx)
+	return a
+}
+
+// attach has ctx read the flag.
+func (a *abortFlag) attach(ctx capi.Context) {
 	fn, data := lib.fn.strlen, a.flag
 	lib.fn.setAbort.Call(nil, &ctx, &fn, &data)
-	return a
 }
 
 // begin opens the time in which raise has an effect; end closes it and takes back what was raised.

@@ -21,19 +21,7 @@ func TestAbortStopsARunningForwardAndNoLaterOne(t *testing.T) {
 	for i := range long {
 		long[i] = gpu.Token(2000 + i)
 	}
-	done := make(chan error, 1)
-	go func() {
-		done <- d.Forward(&gpu.Batch{Items: []gpu.Item{{Seq: 1, Tokens: long, Logits: 1}, {Seq: 0, Pos: 2, Tokens: prompt[2:3]}}})
-	}()
-	var err error
-	for running := true; running; {
-		select {
-		case err = <-done:
-			running = false
-		case <-time.After(time.Millisecond):
-			d.Abort()
-		}
-	}
+	err := abortWhile(d, &gpu.Batch{Items: []gpu.Item{{Seq: 1, Tokens: long, Logits: 1}, {Seq: 0, Pos: 2, Tokens: prompt[2:3]}}})
 	if !errors.Is(err, gpu.ErrAborted) {
 		t.Fatalf("an aborted batch: %v", err)
 	}
@@ -45,6 +33,20 @@ func TestAbortStopsARunningForwardAndNoLaterOne(t *testing.T) {
 	for item := range 2 {
 		if !slices.Equal(row(t, d, item, 0), want[0]) {
 			t.Errorf("item %d computes something else after an abort", item)
+		}
+	}
+}
+
+// abortWhile computes b and aborts it once it runs.
+func abortWhile(d *Device, b *gpu.Batch) error {
+	done := make(chan error, 1)
+	go func() { done <- d.Forward(b) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(time.Millisecond):
+			d.Abort()
 		}
 	}
 }

@@ -51,8 +51,11 @@ func (d *Device) check(b *gpu.Batch) error {
 	if b == nil || len(b.Items) == 0 {
 		return fmt.Errorf("%w: it is empty", gpu.ErrBatch)
 	}
-	if len(d.batch.seen) < len(d.length) {
-		d.batch.seen = make([]bool, len(d.length))
+	if len(d.batch.seen) < len(d.kv.seqs) {
+		d.batch.seen = make([]bool, len(d.kv.seqs))
+	}
+	if len(b.Items) > d.info.MaxSeqs {
+		return fmt.Errorf("%w: %d sequences, at most %d", gpu.ErrBatch, len(b.Items), d.info.MaxSeqs)
 	}
 	clear(d.batch.seen)
 	total := 0
@@ -65,23 +68,28 @@ func (d *Device) check(b *gpu.Batch) error {
 	if total > d.info.MaxBatchTokens {
 		return fmt.Errorf("%w: %d tokens, at most %d", gpu.ErrBatch, total, d.info.MaxBatchTokens)
 	}
-	if d.used+total > d.info.KVTokens {
-		return fmt.Errorf("%w: %d cells are used, %d more are needed, there are %d", gpu.ErrNoKV, d.used, total, d.info.KVTokens)
+	return d.checkRoom(total)
+}
+
+func (d *Device) checkRoom(tokens int) error {
+	if !d.kv.fits(tokens) {
+		return fmt.Errorf("%w: %d cells are used, %d more are needed, there are %d", gpu.ErrNoKV, d.kv.used(), tokens, d.info.KVTokens)
 	}
 	return nil
 }
 
 func (d *Device) checkItem(it *gpu.Item) error {
-	n := len(it.Tokens)
+	if err := d.checkSeq(it.Seq); err != nil {
+		return err
+	}
+	n, held := len(it.Tokens), d.kv.length(it.Seq)
 	switch {
-	case it.Seq < 0 || it.Seq >= len(d.length):
-		return fmt.Errorf("sequence %d is not one of 0..%d", it.Seq, len(d.length)-1)
 	case d.batch.seen[it.Seq]:
 		return fmt.Errorf("sequence %d stands in the batch twice", it.Seq)
 	case n == 0 || n > d.info.MaxBatchTokens:
 		return fmt.Errorf("%d tokens are not 1..%d", n, d.info.MaxBatchTokens)
-	case it.Pos != d.length[it.Seq]:
-		return fmt.Errorf("sequence %d holds %d tokens, so the next position is not %d", it.Seq, d.length[it.Seq], it.Pos)
+	case it.Pos != held:
+		return fmt.Errorf("sequence %d holds %d tokens, so the next position is not %d", it.Seq, held, it.Pos)
 	case it.Pos+n > d.info.ContextTokens:
 		return fmt.Errorf("sequence %d would be %d tokens long, at most %d", it.Seq, it.Pos+n, d.info.ContextTokens)
 	case it.Logits < 0 || it.Logits > n:
@@ -96,16 +104,11 @@ func (d *Device) checkItem(it *gpu.Item) error {
 	return nil
 }
 
-// fill writes a checked batch for llama.cpp and notes where each item's kept rows begin.
-func (d *Device) fill(b *gpu.Batch) {
-	d.batch.c.NTokens = 0
-	for i := range b.Items {
-		it := &b.Items[i]
-		first := len(it.Tokens) - it.Logits
-		d.rows = append(d.rows, int(d.batch.c.NTokens)+first)
-		d.kept = append(d.kept, it.Logits)
-		for j, t := range it.Tokens {
-			d.batch.put(t, it.Pos+j, it.Seq, j >= first)
-		}
+// fillItem appends the i-th item of a checked batch for llama.cpp and notes where its kept rows begin.
+func (d *Device) fillItem(i int, it *gpu.Item) {
+	first := len(it.Tokens) - it.Logits
+	d.rows[i], d.kept[i] = int(d.batch.c.NTokens)+first, it.Logits
+	for j, t := range it.Tokens {
+		d.batch.put(t, it.Pos+j, it.Seq, j >= first)
 	}
 }

@@ -23,6 +23,7 @@ type Context struct {
 	Info   gpu.Info
 
 	opts    Options
+	header  *gguf.Header
 	device  DeviceInfo
 	devices []capi.GGMLBackendDevice // read by C while the model loads: lives as long as the Context
 }
@@ -37,10 +38,13 @@ func OpenContext(o Options) (*Context, error) {
 	if err != nil {
 		return nil, headerError(o.ModelPath, err)
 	}
+	if err := o.checkDrafter(header); err != nil {
+		return nil, err
+	}
 	if err := LoadLibrary(o.LibDir, o.Log); err != nil {
 		return nil, err
 	}
-	c := &Context{opts: o}
+	c := &Context{opts: o, header: header}
 	if c.device, err = chooseDevice(o.Device, Devices()); err != nil {
 		return nil, err
 	}
@@ -52,13 +56,13 @@ func OpenContext(o Options) (*Context, error) {
 }
 
 func (c *Context) open(header *gguf.Header) error {
-	if err := c.loadModel(); err != nil {
+	var err error
+	if c.Model, err = c.loadModel(c.opts.ModelPath, c.opts.Drafter == DrafterMTP); err != nil {
 		return err
 	}
 	if err := c.checkModel(); err != nil {
 		return err
 	}
-	var err error
 	if c.opts, err = c.opts.withModel(int(capi.ModelNCtxTrain(c.Model))); err != nil {
 		return err
 	}
@@ -77,9 +81,13 @@ func (c *Context) open(header *gguf.Header) error {
 	return nil
 }
 
-func (c *Context) loadModel() error {
+// loadModel loads a model onto the device, with the blocks that predict further tokens when it is asked to and it has some.
+func (c *Context) loadModel(path string, mtp bool) (capi.Model, error) {
 	p := capi.ModelDefaultParams()
 	p.SplitMode, p.NGpuLayers = capi.SplitModeNone, 0
+	if mtp {
+		p.LoadMTP = 1
+	}
 	// A list without any device keeps everything on the CPU; no list at all would let a GPU take part.
 	c.devices = []capi.GGMLBackendDevice{0}
 	if c.device.GPU {
@@ -91,15 +99,16 @@ func (c *Context) loadModel() error {
 		c.devices = []capi.GGMLBackendDevice{c.device.handle, 0}
 	}
 	if err := p.SetDevices(c.devices); err != nil {
-		return fmt.Errorf("set device %s: %w", c.device.Name, err)
+		return 0, fmt.Errorf("set device %s: %w", c.device.Name, err)
 	}
+	var model capi.Model
 	var err error
-	why := explain(func() { c.Model, err = capi.ModelLoadFromFile(c.opts.ModelPath, p) })
+	why := explain(func() { model, err = capi.ModelLoadFromFile(path, p) })
 	runtime.KeepAlive(c)
 	if err != nil {
-		return usagef("load model %s: %w", c.opts.ModelPath, because(err, why))
+		return 0, usagef("load model %s: %w", path, because(err, why))
 	}
-	return nil
+	return model, nil
 }
 
 // because prefers what llama.cpp logged over the binding's general words.
@@ -119,7 +128,7 @@ func (c *Context) checkModel() error {
 		kind = "an encoder"
 	case capi.ModelIsDiffusion(c.Model):
 		kind = "a diffusion model"
-	case capi.GetVocabType(c.Vocab) == capi.VocabTypeNone || capi.VocabNTokens(c.Vocab) <= 0:
+	case capi.GetVocabType(c.Vocab) == capi.VocabTypeNone && !c.opts.noTokenizer || capi.VocabNTokens(c.Vocab) <= 0:
 		kind = "a model without a tokenizer"
 	case capi.ModelNCtxTrain(c.Model) < 2:
 		kind = "a model without a context length"
@@ -178,7 +187,7 @@ func (c *Context) makeContext() (warnings []string, err error) {
 func (c *Context) params(kvType string) capi.ContextParams {
 	p := capi.ContextDefaultParams()
 	o := c.opts
-	p.NCtx, p.NSeqMax = uint32(o.KVTokens), uint32(o.MaxSeqs)
+	p.NCtx, p.NSeqMax = uint32(o.KVTokens), uint32(o.MaxSeqs+c.spareSeqs())
 	p.NBatch, p.NUbatch = uint32(o.MaxBatchTokens), uint32(min(o.MaxBatchTokens, 512))
 	p.NThreads, p.NThreadsBatch = int32(o.Threads), int32(o.Threads)
 	p.NoPerf = 1
@@ -202,6 +211,24 @@ func (c *Context) params(kvType string) capi.ContextParams {
 	return p
 }
 
+// plainKV tells whether the model keeps one cell for each position and nothing else: only then can a prefix be copied, and a
+// cache be saved whose cells we have counted.
+func (c *Context) plainKV() bool {
+	return !capi.ModelIsRecurrent(c.Model) && !capi.ModelIsHybrid(c.Model) && capi.ModelNSWA(c.Model) <= 0
+}
+
+// maxSpareSeqs is how many prefixes may be held beside the sequences that run. Each id costs one row of logits in memory.
+const maxSpareSeqs = 64
+
+// spareSeqs is what llama.cpp has sequence ids for, beside those of a step. In a split cache each would have cells of its own.
+func (c *Context) spareSeqs() int {
+	if c.opts.KVLayout != LayoutUnified || !c.plainKV() {
+		return 0
+	}
+	ids := min(maxSeqIDs, c.opts.MaxBatchTokens, c.opts.KVTokens)
+	return min(maxSpareSeqs, ids-c.opts.MaxSeqs)
+}
+
 // describe reads the sizes back: llama.cpp rounds the KV cache up and may cut the batch down.
 func (c *Context) describe() gpu.Info {
 	info := gpu.Info{
@@ -211,9 +238,17 @@ func (c *Context) describe() gpu.Info {
 		ContextTokens:  c.opts.ContextTokens,
 		KVTokens:       int(capi.NCtx(c.Handle)),
 		MaxSeqs:        c.opts.MaxSeqs,
+		SpareSeqs:      c.spareSeqs(),
 		MaxBatchTokens: min(c.opts.MaxBatchTokens, int(capi.NBatch(c.Handle))),
+		Drafter:        c.opts.Drafter,
 	}
 	info.ContextTokens = min(info.ContextTokens, int(capi.NCtxSeq(c.Handle)))
+	if c.plainKV() {
+		info.CanSave, info.CopyMin = true, copyMinSplit
+		if c.opts.KVLayout == LayoutUnified {
+			info.SharedKV, info.CopyMin = true, copyMinShared
+		}
+	}
 	return info
 }
 

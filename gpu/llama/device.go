@@ -2,6 +2,7 @@ package llama
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
@@ -18,11 +19,17 @@ type Device struct {
 	tok    *Tokenizer
 	abort  *abortFlag
 	info   gpu.Info
-	length []int // tokens that each sequence holds
-	used   int   // sum of length
-	rows   []int // last Forward: index in the batch of each item's first kept row
-	kept   []int // last Forward: rows kept of each item
+	kv     *cells
+	rows   []int       // last Forward: index in the batch of each item's first kept row
+	kept   []int       // last Forward: rows kept of each item
+	id     uint64      // marks what this device has saved
+	blob   []byte      // scratch of a copy between the parts of a split cache
+	broken error       // why nothing is computed until Reset; nil = it works
+	apart  [][]float32 // last Forward: logits of items that were computed by themselves
+	draft  *drafter    // nil = none
 	closed bool
+
+	decode func(capi.Context, capi.Batch) (int32, error) // llama_decode, but in tests of its failures
 }
 
 // Open opens the libraries, the model and a KV cache, and on a GPU computes once so that kernels are built before the
@@ -32,10 +39,15 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{ctx: c, info: c.Info, length: make([]int, c.Info.MaxSeqs)}
+	d := &Device{ctx: c, info: c.Info, id: rand.Uint64(), decode: capi.Decode}
+	d.kv = newCells(c.Info.KVTokens, c.Info.MaxSeqs+c.Info.SpareSeqs)
 	d.batch = newBatch(c.Info.MaxBatchTokens)
 	d.abort = newAbortFlag(c.Handle)
 	d.tok = newTokenizer(c.Model, c.Vocab)
+	if d.draft, err = c.openDrafter(d); err != nil {
+		d.Close()
+		return nil, err
+	}
 	if c.device.GPU {
 		if err := d.warmUp(); err != nil {
 			d.Close()
@@ -69,16 +81,27 @@ func (d *Device) Tokenizer() *Tokenizer { return d.tok }
 func (d *Device) Trim(seq, pos int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return errClosed
+	if err := d.usable(); err != nil {
+		return err
 	}
-	if seq < 0 || seq >= len(d.length) || pos < 0 {
-		return fmt.Errorf("trim sequence %d at %d: sequences are 0..%d and positions not negative", seq, pos, len(d.length)-1)
+	if pos < 0 {
+		return fmt.Errorf("trim sequence %d at %d: positions are not negative", seq, pos)
 	}
-	if pos >= d.length[seq] {
+	if err := d.checkSeq(seq); err != nil {
+		return fmt.Errorf("trim: %w", err)
+	}
+	if pos >= d.kv.length(seq) {
+		d.trimDraft(seq, pos)
 		return nil
 	}
 	return d.cut(seq, pos)
+}
+
+func (d *Device) checkSeq(seq int) error {
+	if seq < 0 || seq >= len(d.kv.seqs) {
+		return fmt.Errorf("sequence %d is not one of 0..%d", seq, len(d.kv.seqs)-1)
+	}
+	return nil
 }
 
 // cut makes seq pos tokens long in the library and in our record.
@@ -87,17 +110,27 @@ func (d *Device) cut(seq, pos int) error {
 	if from == 0 {
 		from = -1
 	}
-	ok, err := capi.MemorySeqRm(d.ctx.Memory, capi.SeqId(seq), capi.Pos(from), -1)
+	ok, err := false, error(nil)
+	if pos == 0 || d.holdsWindow(seq, pos) {
+		ok, err = capi.MemorySeqRm(d.ctx.Memory, capi.SeqId(seq), capi.Pos(from), -1)
+	}
 	if err != nil || !ok {
 		return fmt.Errorf("trim sequence %d at %d: this model's memory can only be dropped as a whole", seq, pos)
 	}
-	d.setLength(seq, pos)
+	d.kv.cut(seq, pos)
+	d.trimDraft(seq, pos)
 	return nil
 }
 
-func (d *Device) setLength(seq, n int) {
-	d.used += n - d.length[seq]
-	d.length[seq] = n
+// holdsWindow tells whether what attends to position pos is still there: a model with a sliding window forgets what has slid
+// out of it, and cut back it would go on without.
+func (d *Device) holdsWindow(seq, pos int) bool {
+	window := int(capi.ModelNSWA(d.ctx.Model))
+	if window <= 0 {
+		return true
+	}
+	first, err := capi.MemorySeqPosMin(d.ctx.Memory, capi.SeqId(seq))
+	return err == nil && int(first) <= max(0, pos-window)
 }
 
 // Logits is the i-th kept row of the item-th item of the last Forward. The slice is the library's own memory: valid
@@ -110,6 +143,9 @@ func (d *Device) Logits(item, i int) ([]float32, error) {
 	}
 	if item < 0 || item >= len(d.rows) || i < 0 || i >= d.kept[item] {
 		return nil, fmt.Errorf("logits %d of item %d were not kept by the last batch", i, item)
+	}
+	if own := d.apart[item]; own != nil {
+		return own[i*d.info.VocabSize : (i+1)*d.info.VocabSize], nil
 	}
 	row, err := capi.GetLogitsIth(d.ctx.Handle, int32(d.rows[item]+i), d.info.VocabSize)
 	if err != nil || row == nil {
@@ -133,19 +169,16 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.rows, d.kept = nil, nil
 	d.tok.close()
+	if d.draft != nil {
+		d.draft.close()
+	}
 	d.ctx.Close()
 	d.batch.free()
 	d.abort.close()
 	return nil
 }
 
-// Copy is not possible yet.
-func (d *Device) Copy(from, to, n int) error { return gpu.ErrUnsupported }
-
-// Save is not possible yet.
-func (d *Device) Save(seq int) (*gpu.Saved, error) { return nil, gpu.ErrUnsupported }
-
-// Restore is not possible yet.
-func (d *Device) Restore(seq int, s *gpu.Saved) error { return gpu.ErrUnsupported }
-
-var _ gpu.Device = (*Device)(nil)
+var (
+	_ gpu.Device   = (*Device)(nil)
+	_ gpu.Resetter = (*Device)(nil)
+)

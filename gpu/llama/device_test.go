@@ -101,9 +101,10 @@ func TestFullCacheIsAnErrorThatPasses(t *testing.T) {
 			}
 			forward(t, d, gpu.Item{Seq: 0, Tokens: long})
 			if !own {
-				d.used -= 1 << 20
+				d.kv.free = append(d.kv.free, make([]int32, 100)...)
 			}
 			err := d.Forward(&gpu.Batch{Items: []gpu.Item{{Seq: 0, Pos: 200, Tokens: long[:1], Logits: 1}, {Seq: 1, Tokens: long[:100]}}})
+			d.kv.free = d.kv.free[:56]
 			if !errors.Is(err, gpu.ErrNoKV) {
 				t.Fatalf("a batch beyond the cache: %v", err)
 			}

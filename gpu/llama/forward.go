@@ -1,9 +1,8 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
-
-	capi "github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/sluice-dev/sluice/gpu"
 )
@@ -16,36 +15,47 @@ const (
 	decodeRefused = -1
 )
 
-// Forward computes the batch. After an error the KV cache holds what it held before the call, and no logits; the one
-// exception are models whose memory cannot be cut back, which then forget the batch's sequences as a whole. Errors wrap
-// gpu.ErrBatch, gpu.ErrNoKV or gpu.ErrAborted; any other one is the library's own failure, such as a GPU out of memory.
+// Forward computes the batch. After an error that wraps gpu.ErrBatch, gpu.ErrNoKV or gpu.ErrAborted the KV cache holds what it
+// held before the call, and no logits; the one exception are models whose memory cannot be cut back, which then forget the
+// batch's sequences as a whole. Any other error is the library's own failure, such as a GPU out of memory: it wraps gpu.ErrLost,
+// as does every further call until Reset.
 func (d *Device) Forward(b *gpu.Batch) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return errClosed
+	if err := d.usable(); err != nil {
+		return err
 	}
 	d.rows, d.kept = d.rows[:0], d.kept[:0]
 	if err := d.check(b); err != nil {
 		return err
 	}
-	d.fill(b)
 	d.abort.begin()
-	rc, err := capi.Decode(d.ctx.Handle, d.batch.c)
+	rc, err := d.compute(b)
 	d.abort.end()
 	if err == nil && rc == decodeOK {
 		for i := range b.Items {
-			d.setLength(b.Items[i].Seq, b.Items[i].Pos+len(b.Items[i].Tokens))
+			d.kv.grow(b.Items[i].Seq, len(b.Items[i].Tokens))
 		}
 		return nil
 	}
 	d.rows, d.kept = d.rows[:0], d.kept[:0]
-	d.rollBack(b)
-	if err != nil {
-		return fmt.Errorf("compute batch: %w", err)
+	if r := d.recorder(); r != nil {
+		r.forget()
 	}
-	return decodeError(rc)
+	if err == nil {
+		err = decodeError(rc)
+	} else {
+		err = lost(err)
+	}
+	if errors.Is(err, gpu.ErrLost) {
+		d.broken = err
+		return err
+	}
+	d.rollBack(b)
+	return err
 }
+
+func lost(err error) error { return fmt.Errorf("%w: compute batch: %w", gpu.ErrLost, err) }
 
 func decodeError(rc int32) error {
 	switch rc {
@@ -56,7 +66,7 @@ func decodeError(rc int32) error {
 	case decodeRefused:
 		return fmt.Errorf("%w: llama.cpp refused it", gpu.ErrBatch)
 	}
-	return fmt.Errorf("compute batch: llama.cpp failed with code %d", rc)
+	return lost(fmt.Errorf("llama.cpp failed with code %d", rc))
 }
 
 // rollBack takes out what was computed of a batch that failed: its parts before the one that failed are in the cache.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
@@ -25,6 +26,7 @@ const (
 const (
 	maxKVTokens    = 1 << 24
 	maxBatchTokens = 1 << 14
+	maxSeqIDs      = 256
 )
 
 // Options say what to open. Zero values take the default that stands beside each.
@@ -44,7 +46,12 @@ type Options struct {
 	KVType         string // KVF16 or KVQ8_0; default KVQ8_0 on the CPU, where it is batch-invariant, KVF16 on a GPU
 	KVLayout       string // LayoutUnified (default) or LayoutSplit
 
+	Drafter    string // DrafterModel, DrafterEAGLE3 or DrafterMTP; default: none
+	DraftModel string // GGUF file of the draft model or of the EAGLE-3 head
+
 	Log *slog.Logger // llama.cpp's own lines go here at debug level; default: dropped
+
+	noTokenizer bool // for tests: models that cannot turn text into tokens are opened too
 }
 
 // withDefaults fills in what does not depend on the model and checks what can be checked before anything is opened.
@@ -79,12 +86,18 @@ func (o Options) check() error {
 		return usagef("KV layout %q is unknown: use %q or %q", o.KVLayout, LayoutUnified, LayoutSplit)
 	case o.KVType != "" && o.KVType != KVF16 && o.KVType != KVQ8_0:
 		return usagef("KV type %q is unknown: use %q or %q", o.KVType, KVF16, KVQ8_0)
-	case o.MaxSeqs < 1 || o.MaxSeqs > 256:
-		return usagef("%d sequences at a time are asked for: use 1 to 256", o.MaxSeqs)
+	case o.MaxSeqs < 1 || o.MaxSeqs > maxSeqIDs:
+		return usagef("%d sequences at a time are asked for: use 1 to %d", o.MaxSeqs, maxSeqIDs)
 	case o.MaxBatchTokens < o.MaxSeqs || o.MaxBatchTokens > maxBatchTokens:
 		return usagef("a batch of %d tokens is asked for: use at least one for each of the %d sequences and at most %d", o.MaxBatchTokens, o.MaxSeqs, maxBatchTokens)
 	case o.Threads < 1 || o.Threads > runtime.NumCPU():
 		return usagef("%d threads are asked for: use 1 to %d, the CPUs that this process may use", o.Threads, runtime.NumCPU())
+	case !slices.Contains([]string{"", DrafterModel, DrafterEAGLE3, DrafterMTP}, o.Drafter):
+		return usagef("drafter %q is unknown: use %q, %q or %q", o.Drafter, DrafterModel, DrafterEAGLE3, DrafterMTP)
+	case o.DraftModel == "" && (o.Drafter == DrafterModel || o.Drafter == DrafterEAGLE3):
+		return usagef("the drafter %q needs a GGUF file of its own: name one with --draft-model", o.Drafter)
+	case o.DraftModel != "" && o.Drafter != DrafterModel && o.Drafter != DrafterEAGLE3:
+		return usagef("the draft model %s is given, but the drafter that reads one is not asked for: use %q or %q", o.DraftModel, DrafterModel, DrafterEAGLE3)
 	case o.GPULayers < 0:
 		return usagef("%d layers on the GPU are asked for: use 0 for all of them, or a positive number", o.GPULayers)
 	case o.KVTokens < 0 || o.KVTokens > maxKVTokens:

@@ -31,6 +31,9 @@ type Tokenizer struct {
 
 func newTokenizer(model capi.Model, vocab capi.Vocab) *Tokenizer {
 	t := &Tokenizer{vocab: vocab, bos: gpu.Token(capi.VocabBOS(vocab))}
+	if capi.GetVocabType(vocab) == capi.VocabTypeNone {
+		return &Tokenizer{} // asked for a piece, llama.cpp would end the process
+	}
 	n := int(capi.VocabNTokens(vocab))
 	t.ends, t.end = make([]uint32, n), make([]bool, n)
 	buf := make([]byte, 256)

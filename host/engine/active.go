@@ -15,8 +15,13 @@ type active struct {
 	history []gpu.Token // prompt and output
 	sampler *spec.Sampler
 	ngram   spec.NGram
+	drafted []gpu.Token // memory of its drafts
+	verify  []gpu.Token // the known tokens of its row with the drafts behind them
+	root    uint64      // what the names of its blocks start from
+	hashes  []uint64    // of the full blocks of history; nil = never shared
 	text    textStream
-	unsent  int // tokens whose text is still held back
+	unsent  Event // what is known and not sent: no text yet that may be shown, or none at all
+	probAt  []int // by unsent.Probs: where the token's bytes begin in the text
 	gaps    []trace.Gap
 	last    int64 // time of the last emission
 	err     error // the first thing that went wrong
@@ -25,25 +30,27 @@ type active struct {
 // maxGaps bounds the rhythm that a record keeps. A longer answer's record has none rather than part of it.
 const maxGaps = 4096
 
-// take gives the request the tokens drawn in a step, history[from:], and returns how many count and how it ended, if it
-// did. Tokens after the end of the text are dropped.
-func (a *active) take(tok gpu.Tokenizer, from int) (emitted int, done sched.Outcome, text string) {
-	for i := from; i < len(a.history); i++ {
+// take gives the request the tokens drawn in a step, history[from:]: how many count, how they end it if they do, and their
+// text. Tokens after the end of the text are dropped.
+func (a *active) take(tok gpu.Tokenizer, from int, s *sampled) {
+	for i := from; i < len(a.history) && s.done == sched.OutcomeNone; i++ {
 		t := a.history[i]
-		emitted++
+		s.emitted++
 		if tok.IsEnd(t) && !a.req.IgnoreEOS {
-			done = sched.OutcomeCompleted
+			s.done = sched.OutcomeCompleted
 			break
+		}
+		if a.req.Logprobs {
+			a.addProbs(tok, t, s.rows[i-from])
 		}
 		piece, stopped := a.text.push(tok.Piece(t))
-		text += piece
+		s.text += piece
 		if stopped {
-			done = sched.OutcomeCompleted
-			break
+			s.done = sched.OutcomeCompleted
+			a.dropProbs()
 		}
 	}
-	a.history = a.history[:from+emitted]
-	return emitted, done, text
+	a.history = a.history[:from+s.emitted]
 }
 
 // fail notes why the request will end. What ends it comes first: a step that is aborted for a drain says nothing more.
@@ -54,7 +61,7 @@ func (a *active) fail(err error) {
 }
 
 func (a *active) gap(now int64, tokens int) {
-	if len(a.gaps) == maxGaps || a.sched.Emissions > len(a.gaps) {
+	if len(a.gaps) == maxGaps || a.sched.Emissions > len(a.gaps)+1 {
 		a.gaps = a.gaps[:0]
 		return
 	}
@@ -65,27 +72,35 @@ func (a *active) gap(now int64, tokens int) {
 	a.gaps = append(a.gaps, g)
 }
 
-// send delivers text with the tokens behind it, and reports whether the reader keeps up.
-func (a *active) send(text string, tokens int) bool {
-	a.unsent += tokens
-	if text == "" {
+// add takes in what a step emitted.
+func (a *active) add(s *sampled) {
+	a.unsent.Text += s.text
+	a.unsent.Tokens += s.emitted
+}
+
+// send delivers what may be shown, and reports whether the reader keeps up.
+func (a *active) send(last bool) bool {
+	if a.unsent.Text == "" && (!last || a.unsent.Tokens == 0) {
 		return true
 	}
 	// Only this goroutine sends, so what is free stays free. The last place is kept for the end of the text.
-	if len(a.stream.events) >= cap(a.stream.events)-1 {
+	if !last && len(a.stream.events) >= cap(a.stream.events)-1 {
 		return false
 	}
-	a.stream.events <- Event{Text: text, Tokens: a.unsent}
-	a.unsent = 0
+	a.unsent.Last = last
+	a.stream.events <- a.unsent
+	a.unsent, a.probAt = Event{}, a.probAt[:0]
 	return true
 }
 
 // end closes the stream. Text that was held back for a stop string that never came goes out first.
 func (a *active) end(res Result) {
 	if res.Finish != "" {
-		if rest := a.text.flush(); rest != "" || a.unsent > 0 {
-			a.stream.events <- Event{Text: rest, Tokens: a.unsent}
-		}
+		a.unsent.Text += a.text.flush()
+		a.send(true)
+	}
+	if a.req.Grammar != nil {
+		a.req.Grammar.Close()
 	}
 	a.stream.result = res
 	close(a.stream.events)

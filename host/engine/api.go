@@ -62,5 +62,8 @@ type Result struct {
 	Verdict      sched.Verdict
 	PromptTokens int
 	OutputTokens int
-	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining
+	CachedTokens int   // of the prompt, found in the prefix cache when it first ran
+	Drafted      int   // draft tokens that were verified
+	Accepted     int   // of them, those that became text
+	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining, ErrDeadline
 }

@@ -29,9 +29,16 @@ type Config struct {
 	Classes   []string           // names by class index, for records
 	Log       *slog.Logger       // nil = slog.Default
 
-	NgramMin, NgramMax int           // for speculation plans that name none; 0 = 2 and 4
-	Tick               time.Duration // how often what waits is judged; 0 = 10 ms
-	Buffer             int           // events a stream holds before its reader counts as too slow; 0 = 1024
+	Drafter            gpu.Drafter // that belongs to Device; nil = n-grams
+	NgramMin, NgramMax int         // for speculation plans that name none; 0 = 2 and 4
+
+	NoPrefixCache  bool // no request goes on from another one's KV
+	IsolateTenants bool // only from one of the same tenant: how fast a prompt is answered then tells nothing about others' prompts
+
+	Tick       time.Duration // how often what waits is judged; 0 = 10 ms
+	Buffer     int           // events a stream holds before its reader counts as too slow; 0 = 1024
+	StallAfter time.Duration // a device step that takes longer makes Ready fail; 0 = 30 s
+	Memory     Memory        // what is given up when memory runs short
 }
 
 func (c *Config) fill() error {
@@ -60,6 +67,10 @@ func (c *Config) fill() error {
 	if c.Buffer <= 0 {
 		c.Buffer = 1024
 	}
+	if c.StallAfter <= 0 {
+		c.StallAfter = 30 * time.Second
+	}
+	c.Memory.fill()
 	return nil
 }
 

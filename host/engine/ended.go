@@ -13,7 +13,10 @@ func (l *loop) deliverEnded() {
 	for _, r := range l.core.TakeEnded() {
 		a := l.live[r.ID]
 		delete(l.live, r.ID)
-		res := Result{Outcome: r.Outcome, Verdict: r.Verdict, PromptTokens: r.PromptTokens, OutputTokens: r.Generated, Err: a.err}
+		res := Result{
+			Outcome: r.Outcome, Verdict: r.Verdict, PromptTokens: r.PromptTokens, OutputTokens: r.Generated, Err: a.err,
+			CachedTokens: r.Cached, Drafted: r.Drafted, Accepted: r.Accepted,
+		}
 		switch r.Outcome {
 		case sched.OutcomeCompleted:
 			res.Finish = "stop"
@@ -42,6 +45,10 @@ func (l *loop) record(a *active) trace.Record {
 	rec := trace.FromRequest(r, l.e.cfg.className(r.Class), who)
 	rec.ID, rec.Arrival = a.req.ID, l.e.unix(r.Arrival)
 	rec.Model, rec.Backend, rec.Gaps = l.e.info.Model, l.e.info.Device, a.gaps
+	if at := a.stream.written.Load(); at > 0 {
+		first := at - r.Arrival
+		rec.Written = &first
+	}
 	if r.Tenant != 0 {
 		rec.Tenant = fmt.Sprintf("%016x", r.Tenant)
 	}

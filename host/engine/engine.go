@@ -29,12 +29,13 @@ type Engine struct {
 	once     sync.Once
 	closeErr error
 
-	loop loop
+	names *hasher // of KV blocks; nil = no prefix cache
+	loop  *loop
 }
 
-// message is what other goroutines say to the loop: a request to take in, one to cancel, or a function to run there.
+// message is what other goroutines say to the loop: requests to take in, one to cancel, or a function to run there.
 type message struct {
-	arrive *active
+	arrive []*active
 	cancel *active
 	run    func(now int64)
 }
@@ -52,6 +53,9 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
 	}
+	if !cfg.NoPrefixCache {
+		e.names = newHasher(cfg.Sched.BlockSize, cfg.IsolateTenants)
+	}
 	e.loop = newLoop(e, core)
 	go e.loop.run()
 	return e, nil
@@ -66,14 +70,41 @@ func (e *Engine) unix(at int64) int64 { return e.start.UnixNano() + at - 1 }
 // Submit hands a request to the loop. It fails on a malformed request and once the engine is closed; a rejection by limits
 // or policies is not an error but the Result of the Stream.
 func (e *Engine) Submit(req Request) (*Stream, error) {
-	if err := e.check(&req); err != nil {
+	streams, err := e.SubmitAll([]Request{req})
+	if err != nil {
 		return nil, err
 	}
-	a := e.newActive(req)
-	if !e.say(message{arrive: a}) {
+	return streams[0], nil
+}
+
+// SubmitAll hands requests over together: they are judged in one go, in their order. After an error none was taken.
+func (e *Engine) SubmitAll(reqs []Request) ([]*Stream, error) {
+	streams, err := e.submit(reqs)
+	if err != nil {
+		for i := range reqs {
+			if g := reqs[i].Grammar; g != nil {
+				g.Close()
+			}
+		}
+	}
+	return streams, err
+}
+
+func (e *Engine) submit(reqs []Request) ([]*Stream, error) {
+	for i := range reqs {
+		if err := e.check(&reqs[i]); err != nil {
+			return nil, err
+		}
+	}
+	arrive, streams := make([]*active, len(reqs)), make([]*Stream, len(reqs))
+	for i := range reqs {
+		arrive[i] = e.newActive(reqs[i])
+		streams[i] = arrive[i].stream
+	}
+	if len(reqs) > 0 && !e.say(message{arrive: arrive}) {
 		return nil, ErrDraining
 	}
-	return a.stream, nil
+	return streams, nil
 }
 
 func (e *Engine) check(req *Request) error {
@@ -87,6 +118,9 @@ func (e *Engine) check(req *Request) error {
 		if t < 0 || int(t) >= e.info.VocabSize {
 			return fmt.Errorf("check request: prompt token %d is %d, outside the vocabulary of %d", i, t, e.info.VocabSize)
 		}
+	}
+	if req.TopLogprobs < 0 || req.TopLogprobs > MaxLogprobs {
+		return fmt.Errorf("check request: %d alternatives to each token are not 0 to %d", req.TopLogprobs, MaxLogprobs)
 	}
 	if err := req.Sampling.Validate(); err != nil {
 		return fmt.Errorf("check request: %w", err)
@@ -113,6 +147,14 @@ func (e *Engine) newActive(req Request) *active {
 	if req.Deadline > 0 {
 		a.sched.Deadline = req.Arrival + req.Deadline
 	}
+	if req.TTFT > 0 {
+		a.sched.TTFTDeadline = req.Arrival + req.TTFT
+	}
+	if e.names != nil {
+		a.root = e.names.root(req.Tenant)
+		a.hashes = e.names.extend(nil, a.root, a.history)
+		a.sched.Hashes = a.hashes[:len(a.hashes):len(a.hashes)]
+	}
 	a.stream.cancel = func() { e.say(message{cancel: a}) }
 	return a
 }
@@ -130,8 +172,9 @@ func (e *Engine) say(m message) bool {
 
 // Snapshot is the state of the loop between two of its actions.
 type Snapshot struct {
-	State abi.State
-	Stats sched.Stats
+	State  abi.State
+	Stats  sched.Stats
+	Faults Faults
 }
 
 // Snapshot asks the loop for its state. It waits for no device step, only for the loop's present action.
@@ -154,8 +197,8 @@ func (e *Engine) Snapshot(ctx context.Context) (Snapshot, error) {
 // Drain refuses arrivals and waits until everything has ended. When ctx ends first, what is left is ended as drained.
 func (e *Engine) Drain(ctx context.Context) {
 	empty := make(chan struct{})
-	e.say(message{run: func(int64) {
-		e.loop.core.SetHostState(abi.HostStateDraining)
+	e.say(message{run: func(now int64) {
+		e.loop.core.SetHostState(now, abi.HostStateDraining)
 		e.loop.empty = append(e.loop.empty, empty)
 	}})
 	select {
@@ -168,7 +211,7 @@ func (e *Engine) Drain(ctx context.Context) {
 	// Mark first, abort then: what the abort fails is already on its way out as drained.
 	e.say(message{run: func(now int64) {
 		e.loop.cancelAll(now)
-		e.cfg.Device.Abort()
+		e.loop.abandon()
 	}})
 	select {
 	case <-empty:

@@ -1,18 +1,18 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
-// loop is what the engine's goroutine owns. Others touch it twice only, while this one waits or keeps off: the device's
-// goroutine reads the batch between forward and the answer on computed, and sampleInParallel spreads rows over helpers.
+// loop is what the engine's goroutine owns. Others touch it twice only, while this one keeps off: the device's goroutine has
+// job, kv and drafter between forward and the answer on computed, and sampleInParallel spreads rows over helpers.
 type loop struct {
 	e    *Engine
 	core *sched.Core
@@ -21,22 +21,35 @@ type loop struct {
 	nextID uint64
 	burst  []*sched.Request
 
-	flying   *sched.Batch // nil = no step on the device
-	batch    gpu.Batch
-	drafts   [][]gpu.Token // by row of flying
-	draftBuf []gpu.Token   // tokens of the rows with drafts
-	results  []sched.Result
-	sampled  []sampled // by row of flying
-	todo     []int     // scratch of sampleRows
+	busy     bool         // the device's goroutine has a job
+	flying   *sched.Batch // the step that it computes; nil = none
+	unwanted atomic.Bool  // nobody waits for that step any more
+	job      job
+	kv       sequences
+	drafter  gpu.Drafter // nil = n-grams
 
-	saved    map[uint64]*gpu.Saved // KV of preempted requests
+	drafterFailures int
+
+	speculates bool // somebody may want drafts, and asks what there is
+	results    []sched.Result
+	sampled    []sampled // by row of the job
+	todo       []int     // scratch of sampleRows
+
 	forward  chan struct{}
 	computed chan error
 	empty    []chan struct{} // closed once nothing is live
+
+	health health
+	memory memory
 }
 
-func newLoop(e *Engine, core *sched.Core) loop {
-	return loop{e: e, core: core, live: map[uint64]*active{}, saved: map[uint64]*gpu.Saved{}, forward: make(chan struct{}), computed: make(chan error, 1)}
+func newLoop(e *Engine, core *sched.Core) *loop {
+	l := &loop{
+		e: e, core: core, live: map[uint64]*active{}, kv: newSequences(e.cfg.Device), drafter: e.cfg.Drafter,
+		forward: make(chan struct{}), computed: make(chan error, 1),
+	}
+	l.setPolicies(nil)
+	return l
 }
 
 func (l *loop) run() {
@@ -46,16 +59,16 @@ func (l *loop) run() {
 	tick := time.NewTicker(l.e.cfg.Tick)
 	defer tick.Stop()
 	for {
-		if l.flying == nil {
+		if !l.busy {
 			l.startStep()
 		}
 		select {
 		case m := <-l.e.inbox:
 			l.handle(m)
 		case err := <-l.computed:
-			l.finishStep(err)
+			l.finishJob(err)
 		case <-tick.C:
-			l.core.Tick(l.e.Now())
+			l.tick(l.e.Now())
 		case <-l.e.stop:
 			l.finish()
 			return
@@ -64,8 +77,21 @@ func (l *loop) run() {
 	}
 }
 
-// finish answers what came after the last request had ended: arrivals are refused as draining.
+func (l *loop) tick(now int64) {
+	l.core.Tick(now)
+	l.abandon()
+	l.health.watch(now, l)
+	if l.memory.watch(now, l) {
+		l.core.SetPressure(l.pressure())
+	}
+}
+
+// finish waits for the device and answers what came after the last request had ended: arrivals are refused as draining.
 func (l *loop) finish() {
+	if l.busy {
+		l.finishJob(<-l.computed)
+		l.deliverEnded()
+	}
 	for {
 		select {
 		case m := <-l.e.inbox:
@@ -81,12 +107,13 @@ func (l *loop) finish() {
 func (l *loop) handle(m message) {
 	l.burst = l.burst[:0]
 	for n := 0; ; n++ {
-		if m.arrive != nil {
+		for _, a := range m.arrive {
 			l.nextID++
-			m.arrive.sched.ID = l.nextID
-			l.live[l.nextID] = m.arrive
-			l.burst = append(l.burst, &m.arrive.sched)
-		} else {
+			a.sched.ID = l.nextID
+			l.live[l.nextID] = a
+			l.burst = append(l.burst, &a.sched)
+		}
+		if len(m.arrive) == 0 {
 			l.takeBurst()
 			l.handleOther(m)
 		}
@@ -101,6 +128,7 @@ func (l *loop) handle(m message) {
 		break
 	}
 	l.takeBurst()
+	l.abandon()
 }
 
 func (l *loop) takeBurst() {
@@ -118,6 +146,15 @@ func (l *loop) handleOther(m message) {
 	l.core.Cancel(l.e.Now(), m.cancel.sched.ID, sched.OutcomeCancelledRunning)
 }
 
+// abandon aborts a step for which nobody waits any more. A step that is about to start is not aborted by it, so each tick
+// tries again.
+func (l *loop) abandon() {
+	if l.flying != nil && l.core.StepUnwanted() {
+		l.unwanted.Store(true)
+		l.e.cfg.Device.Abort()
+	}
+}
+
 // cancelAll ends what is live as drained.
 func (l *loop) cancelAll(now int64) {
 	for _, id := range slices.Sorted(maps.Keys(l.live)) {
@@ -126,148 +163,125 @@ func (l *loop) cancelAll(now int64) {
 	}
 }
 
-// device computes steps, one at a time, so that the inbox is served meanwhile.
-func (l *loop) device() {
-	for range l.forward {
-		l.computed <- l.compute()
-	}
-}
-
-func (l *loop) compute() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("forward pass: panic: %v", p)
-		}
-	}()
-	return l.e.cfg.Device.Forward(&l.batch)
-}
-
 // startStep swaps policies if others are in force and starts the next step if there is one.
 func (l *loop) startStep() {
 	now := l.e.Now()
+	l.health.beat.Store(now)
 	if p := l.e.cfg.Policies; p != nil {
 		if d, epoch, changed := p.Swap(now); changed {
 			l.core.SetPolicies(d, epoch)
+			l.setPolicies(d)
 		}
 	}
+	if l.health.resetDue(now) {
+		l.job.reset = true
+		l.start(now)
+		return
+	}
+	p := l.pressure()
+	if p.NoSaved {
+		l.kv.forgetAll()
+	}
+	l.core.SetPressure(p)
 	b := l.core.Plan(now)
 	if b == nil {
 		return
 	}
+	l.health.flush = false
 	l.flying = b
-	for i := range b.Ops {
-		if err := l.moveKV(&b.Ops[i]); err != nil {
-			l.finishStep(err)
-			return
-		}
-	}
-	l.buildBatch(b)
+	l.job.take(b, l.live)
+	l.unwanted.Store(false)
+	l.start(now)
+}
+
+func (l *loop) start(now int64) {
+	l.busy = true
+	l.health.begin(now)
 	l.forward <- struct{}{}
 }
 
-// moveKV changes what the device's sequences hold.
-func (l *loop) moveKV(op *sched.Op) (err error) {
-	dev := l.e.cfg.Device
-	switch op.Kind {
-	case sched.OpTrim:
-		err = dev.Trim(op.Seq, op.Tokens)
-	case sched.OpCopy:
-		err = dev.Copy(op.From, op.Seq, op.Tokens)
-	case sched.OpSave:
-		l.saved[op.ID], err = dev.Save(op.Seq)
-	case sched.OpRestore:
-		err = dev.Restore(op.Seq, l.saved[op.ID])
-		delete(l.saved, op.ID)
-	case sched.OpForget:
-		delete(l.saved, op.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("change KV of sequence %d: %w", op.Seq, err)
-	}
-	return nil
+// setPolicies notes whether anybody may ask for drafts, so that nobody looks for them in vain.
+func (l *loop) setPolicies(d abi.Decider) {
+	l.speculates = l.e.cfg.Sched.MaxDraft > 0 && d != nil && d.Hooks().Has(abi.HookSpeculate)
 }
 
-func (l *loop) buildBatch(b *sched.Batch) {
-	l.batch.Items = l.batch.Items[:0]
-	l.drafts = l.drafts[:0]
-	l.draftBuf = l.draftBuf[:0]
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		a := l.live[row.Req.ID]
-		end := row.Start + row.Tokens
-		item := gpu.Item{Seq: row.Seq, Pos: row.Start, Tokens: a.history[row.Start:end:end]}
-		var draft []gpu.Token
-		if row.Draft > 0 {
-			item.Tokens, draft = l.draft(a, row, b.Spec)
-		}
-		if row.Sample {
-			item.Logits = 1 + len(draft)
-		}
-		l.drafts = append(l.drafts, draft)
-		l.batch.Items = append(l.batch.Items, item)
+// pressure is what the scheduler may not use at present.
+func (l *loop) pressure() sched.Pressure {
+	p := l.memory.pressure(l)
+	if c := l.health.seqs; c > 0 && (p.MaxSeqs == 0 || c < p.MaxSeqs) {
+		p.MaxSeqs = c
 	}
+	p.NoCache = p.NoCache || l.health.flush
+	return p
 }
 
-// draft returns the row's known tokens with the drafts after them, and the drafts alone. Both are in the loop's buffer.
-func (l *loop) draft(a *active, row *sched.Row, cfg sched.SpecCfg) (tokens, draft []gpu.Token) {
-	nmin, nmax := l.e.cfg.NgramMin, l.e.cfg.NgramMax
-	if cfg.NgramMin > 0 {
-		nmin = cfg.NgramMin
+// finishJob takes back what the device's goroutine had.
+func (l *loop) finishJob(err error) {
+	now := l.e.Now()
+	l.busy = false
+	took := l.health.end(now)
+	for _, fault := range l.job.faults {
+		l.health.faults.KV++
+		l.e.cfg.Log.Warn("the device could not do what it was asked beside a step", "error", fault)
 	}
-	if cfg.NgramMax > 0 {
-		nmax = cfg.NgramMax
+	if l.job.reset {
+		l.job.reset = false
+		l.finishReset(now, err)
+		return
 	}
-	from := len(l.draftBuf)
-	l.draftBuf = append(l.draftBuf, a.history[row.Start:row.Start+row.Tokens]...)
-	l.draftBuf = a.ngram.Draft(a.history, row.Draft, nmin, max(nmin, nmax), l.draftBuf)
-	tokens = l.draftBuf[from:len(l.draftBuf):len(l.draftBuf)]
-	return tokens, tokens[row.Tokens:]
+	l.finishStep(err)
+	l.judgeStep(now, took, err)
 }
 
 // finishStep samples or verifies, hands the scheduler the results and the readers their text.
 func (l *loop) finishStep(err error) {
-	b := l.flying
 	l.flying = nil
 	if err == nil {
-		l.sampleRows(b)
+		l.sampleRows()
 	}
+	l.keepComputed(err)
 	l.results = l.results[:0]
-	for i := range b.Rows {
-		l.results = append(l.results, l.result(b, i, err))
+	for i := range l.job.rows {
+		l.results = append(l.results, l.result(i, err))
 	}
 	now := l.e.Now()
-	for i := range b.Rows {
-		if n := l.results[i].Emitted; n > 0 {
-			l.emit(now, l.live[b.Rows[i].Req.ID], n, l.sampled[i].text)
-		}
-	}
 	l.core.Complete(now, l.results)
-	if err != nil && !errors.Is(err, gpu.ErrAborted) {
-		l.e.cfg.Log.Error("device step failed", "step", b.Step, "rows", len(b.Rows), "error", err)
+	for i := range l.job.rows {
+		if n := l.results[i].Emitted; n > 0 {
+			l.emit(now, l.job.rows[i].a, &l.sampled[i])
+		}
 	}
 }
 
-func (l *loop) emit(now int64, a *active, tokens int, text string) {
-	a.gap(now, tokens)
+// emit comes after Complete, so that the last event of a text can say that it is the last one.
+func (l *loop) emit(now int64, a *active, s *sampled) {
+	a.gap(now, s.emitted)
 	a.last = now
-	if !a.send(text, tokens) {
+	a.add(s)
+	if a.sched.Outcome == sched.OutcomeNone && !a.send(false) {
 		a.fail(ErrSlowConsumer)
 		l.core.Cancel(now, a.sched.ID, sched.OutcomeCancelledRunning)
 	}
 }
 
 // result is what the scheduler learns of one row. A failure of the step is one of each of its rows.
-func (l *loop) result(b *sched.Batch, i int, stepErr error) sched.Result {
-	if stepErr == nil && !b.Rows[i].Sample {
+func (l *loop) result(i int, stepErr error) sched.Result {
+	p := &l.job.rows[i]
+	switch {
+	case p.item < 0:
+		l.health.faults.Lost++
+		return sched.Result{Lost: true}
+	case stepErr == nil && !p.Sample:
 		return sched.Result{}
-	}
-	if stepErr == nil {
+	case stepErr == nil:
 		stepErr = l.sampled[i].err
 	}
 	if stepErr != nil {
-		l.live[b.Rows[i].Req.ID].fail(stepErr)
+		p.a.fail(stepErr)
 		return sched.Result{Done: sched.OutcomeFailed}
 	}
 	s := &l.sampled[i]
-	return sched.Result{Emitted: s.emitted, Drafted: len(l.drafts[i]), Done: s.done}
+	return sched.Result{
+		Emitted: s.emitted, Drafted: len(p.draft), Done: s.done, Hashes: s.hashes, HitLength: s.hit, Available: s.available,
+	}
 }

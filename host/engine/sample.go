@@ -8,68 +8,71 @@ import (
 
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/spec"
+	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // sampled is what became of one row: the tokens drawn from its logits, and the text behind them.
 type sampled struct {
 	rows    [][]float32 // logits: of the last known token, then of each draft
+	masked  []float32   // memory for a row under a grammar
 	emitted int
 	done    sched.Outcome
 	text    string
 	err     error
+
+	hashes         []uint64 // of the KV blocks that were filled
+	hit, available int      // what n-grams offer for the next step
 }
 
-// sampleRows draws the tokens of all rows of b that sample. Drawing at a temperature reads a whole vocabulary several times, so
+// sampleRows draws the tokens of all rows that sample. Drawing at a temperature reads a whole vocabulary several times, so
 // the rows are spread over the CPUs, which have nothing else to do between two steps. Each draw is a pure function of its
 // own request, so the order does not matter. The device is only touched from this goroutine.
-func (l *loop) sampleRows(b *sched.Batch) {
-	for len(l.sampled) < len(b.Rows) {
+func (l *loop) sampleRows() {
+	rows := l.job.rows
+	for len(l.sampled) < len(rows) {
 		l.sampled = append(l.sampled, sampled{})
 	}
 	todo := l.todo[:0]
 	costly := 0
-	for i := range b.Rows {
+	for i := range rows {
 		s := &l.sampled[i]
-		*s = sampled{rows: s.rows[:0]}
-		if !b.Rows[i].Sample {
+		*s = sampled{rows: s.rows[:0], masked: s.masked}
+		if !rows[i].Sample || rows[i].item < 0 {
 			continue
 		}
-		if s.err = l.readLogits(s, i); s.err == nil {
+		if s.err = l.readLogits(s, &rows[i]); s.err == nil {
 			todo = append(todo, i)
 		}
-		if l.live[b.Rows[i].Req.ID].req.Sampling.Temperature > 0 {
+		if r := &rows[i].a.req; r.Sampling.Temperature > 0 || r.Grammar != nil || r.Logprobs {
 			costly++
 		}
 	}
 	l.todo = todo
-	if costly < 2 {
-		for _, i := range todo {
-			l.sampleRow(b, i)
-		}
-	} else {
-		l.sampleInParallel(b, todo)
+	if costly >= 2 {
+		l.sampleInParallel(todo)
+		return
 	}
 	for _, i := range todo {
-		l.dropRejected(b, i)
+		l.sampleRow(i)
 	}
 }
 
-func (l *loop) sampleInParallel(b *sched.Batch, todo []int) {
+func (l *loop) sampleInParallel(todo []int) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(todo)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
-				l.sampleRow(b, todo[i])
+				l.sampleRow(todo[i])
 			}
 		})
 	}
 	wg.Wait()
 }
 
-func (l *loop) readLogits(s *sampled, item int) error {
-	for i := range 1 + len(l.drafts[item]) {
-		row, err := l.e.cfg.Device.Logits(item, i)
+func (l *loop) readLogits(s *sampled, p *planned) error {
+	for i := range 1 + len(p.draft) {
+		row, err := l.e.cfg.Device.Logits(p.item, i)
 		if err != nil {
 			return fmt.Errorf("read logits: %w", err)
 		}
@@ -79,22 +82,51 @@ func (l *loop) readLogits(s *sampled, item int) error {
 }
 
 // sampleRow draws and verifies. It touches nothing but the row's own request.
-func (l *loop) sampleRow(b *sched.Batch, i int) {
-	s, a := &l.sampled[i], l.live[b.Rows[i].Req.ID]
+func (l *loop) sampleRow(i int) {
+	s, p := &l.sampled[i], &l.job.rows[i]
+	a := p.a
 	from := len(a.history)
-	logits := func(i int) ([]float32, error) { return s.rows[i], nil }
-	if _, s.err = spec.Verify(a.sampler, logits, l.drafts[i], from-len(a.req.Prompt), &a.history); s.err != nil {
+	logits := func(i int) ([]float32, error) { return s.row(a, i), nil }
+	if _, s.err = spec.Verify(a.sampler, logits, p.draft, from-len(a.req.Prompt), &a.history); s.err != nil {
 		return
 	}
-	s.emitted, s.done, s.text = a.take(l.e.cfg.Tokenizer, from)
+	a.take(l.e.cfg.Tokenizer, from, s)
+	if g := a.req.Grammar; g != nil && s.done == sched.OutcomeNone {
+		g.Accept(a.history[len(a.history)-1])
+	}
+	if h := l.e.names; h != nil {
+		had := len(a.hashes)
+		a.hashes = h.extend(a.hashes, a.root, a.history)
+		s.hashes = a.hashes[had:len(a.hashes):len(a.hashes)]
+	}
+	if l.speculates && s.done == sched.OutcomeNone && !a.req.NoSpec {
+		l.offer(a, s)
+	}
 }
 
-// dropRejected makes the device forget the drafts that were not accepted.
-func (l *loop) dropRejected(b *sched.Batch, i int) {
-	s, row := &l.sampled[i], &b.Rows[i]
-	if keep := s.emitted - 1; s.err == nil && keep < len(l.drafts[i]) {
-		if err := l.e.cfg.Device.Trim(row.Seq, row.Start+row.Tokens+keep); err != nil {
-			s.err = fmt.Errorf("drop rejected drafts: %w", err)
-		}
+// row is the i-th row of logits as the request may draw from it. Verify asks for them in order, each after it has drawn from the
+// one before. Drafts hold no end token, so whatever a further row follows is a token that the grammar goes on from.
+func (s *sampled) row(a *active, i int) []float32 {
+	g := a.req.Grammar
+	if g == nil {
+		return s.rows[i]
 	}
+	if i > 0 {
+		g.Accept(a.history[len(a.history)-1])
+	}
+	s.masked = append(s.masked[:0], s.rows[i]...)
+	g.Mask(s.masked)
+	return s.masked
+}
+
+// offer tells what there is to draft from for the next step. A drafter beside the device always has something.
+func (l *loop) offer(a *active, s *sampled) {
+	most := min(l.e.cfg.Sched.MaxDraft, abi.MaxDraft)
+	if l.drafter != nil {
+		s.available = most
+		return
+	}
+	nmin, nmax := l.ngramSizes(l.job.plan.Spec)
+	a.drafted = a.ngram.Draft(a.history, most, nmin, nmax, a.drafted[:0])
+	s.hit, s.available = a.ngram.HitLength(), len(a.drafted)
 }

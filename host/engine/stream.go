@@ -1,11 +1,15 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+	"sync/atomic"
+)
 
 // Errors in Result.Err and from Submit.
 var (
 	ErrSlowConsumer = errors.New("the client reads more slowly than tokens are produced")
 	ErrDraining     = errors.New("the server is shutting down")
+	ErrDeadline     = errors.New("the request's deadline passed before its answer was complete")
 )
 
 // Stream is one request on its way through the engine. All methods may be called from any goroutine.
@@ -14,6 +18,8 @@ type Stream struct {
 	done   chan struct{}
 	result Result
 	cancel func()
+
+	written atomic.Int64
 }
 
 // Events delivers text as it is emitted and is closed at the end. The channel is bounded: a reader that falls behind by
@@ -28,3 +34,7 @@ func (s *Stream) Result() Result { return s.result }
 
 // Cancel says that the client went away. It may be called in any state, more than once.
 func (s *Stream) Cancel() { s.cancel() }
+
+// Wrote says that the first text was given to the client's connection, at a reading of Engine.Now. The record has it when the
+// request has not ended yet: a whole answer, and a stream that ends with its first event, are written after their record.
+func (s *Stream) Wrote(at int64) { s.written.Store(at) }

@@ -12,6 +12,8 @@ type textStream struct {
 	stops   []string
 	held    []byte
 	stopped bool
+	pushed  int // bytes that have come
+	end     int // where the text ends in them, once stopped
 }
 
 // push adds bytes and returns what may be shown now. stopped says that a stop string is complete: the text before it has
@@ -21,8 +23,10 @@ func (t *textStream) push(piece []byte) (text string, stopped bool) {
 		return "", true
 	}
 	t.held = append(t.held, piece...)
+	t.pushed += len(piece)
 	if cut := t.firstStop(); cut >= 0 {
 		text = valid(t.held[:cut])
+		t.end = t.pushed - len(t.held) + cut
 		t.held, t.stopped = t.held[:0], true
 		return text, true
 	}

@@ -2,15 +2,17 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
-// Statuses of a rejection.
+// Statuses of a rejection. Those of the host's own rules are in Config.Statuses.
 const (
 	statusBadRequest  = 400
 	statusTooMany     = 429
 	statusUnavailable = 503
+	statusTimeout     = 504
 	statusOverloaded  = 529
 )
 
@@ -68,6 +70,7 @@ func (c *Core) register(now int64, r *Request) {
 	}
 	c.byID[r.ID] = r
 	r.core = coreState{seq: -1, specCap: -1, maxTokens: min(r.MaxTokens, c.cfg.ContextTokens-r.PromptTokens)}
+	r.core.hashes = slices.Clip(r.Hashes[:min(len(r.Hashes), r.PromptTokens/c.cfg.BlockSize)])
 	if r.TTL > 0 {
 		r.core.expires = r.Arrival + r.TTL
 	}
@@ -81,7 +84,7 @@ func (c *Core) hardLimits(r *Request) (Verdict, bool) {
 		return Verdict{Status: statusBadRequest, Reason: abi.ReasonInfeasible, Limit: limit}, false
 	}
 	full := func(limit string) (Verdict, bool) {
-		return Verdict{Status: statusUnavailable, Reason: abi.ReasonQueueFull, RetryAfter: c.retryAfter(), Limit: limit}, false
+		return Verdict{Status: c.cfg.Statuses.QueueFull, Reason: abi.ReasonQueueFull, RetryAfter: c.retryAfter(), Limit: limit}, false
 	}
 	switch {
 	case r.core.maxTokens < 1:
@@ -89,7 +92,9 @@ func (c *Core) hardLimits(r *Request) (Verdict, bool) {
 	case c.blocksFor(r.peak()) > c.cfg.Blocks:
 		return never("kv_cache")
 	case c.host == abi.HostStateDraining:
-		return Verdict{Status: statusUnavailable, Reason: abi.ReasonDraining, Limit: "draining"}, false
+		return Verdict{Status: c.cfg.Statuses.Draining, Reason: abi.ReasonDraining, Limit: "draining"}, false
+	case c.pressure.Refuse:
+		return Verdict{Status: c.cfg.Statuses.Capacity, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "memory"}, false
 	case len(c.waiting) >= c.cfg.MaxWaiting:
 		return full("queue_requests")
 	case c.waitingTokens+r.PromptTokens > c.cfg.MaxWaitingTokens:
@@ -101,10 +106,11 @@ func (c *Core) hardLimits(r *Request) (Verdict, bool) {
 }
 
 // Tick notices what time alone does: TTLs, deadlines, and the policies' view of what has waited too long. It may be
-// called while the device computes a step, and should be at least every few tens of milliseconds.
+// called while the device computes a step, and should be at least every few tens of milliseconds. While the host is paused no
+// policy judges what waits.
 func (c *Core) Tick(now int64) {
 	c.expire(now)
-	if !c.hooks.Has(abi.HookAdmit) {
+	if !c.hooks.Has(abi.HookAdmit) || c.host == abi.HostStatePaused {
 		return
 	}
 	left := min(len(c.waiting), judgedPerTick)
@@ -136,25 +142,6 @@ func (c *Core) judgeQueued(now int64, n int) {
 	}
 }
 
-func (c *Core) expire(now int64) {
-	c.pick = c.pick[:0]
-	for _, r := range c.waiting {
-		if overdue(now, r.core.expires) || overdue(now, r.Deadline) {
-			c.pick = append(c.pick, r)
-		}
-	}
-	for _, r := range c.pick {
-		reason := abi.ReasonTTL
-		if overdue(now, r.Deadline) {
-			reason = abi.ReasonDeadline
-		}
-		r.Verdict = Verdict{Status: statusUnavailable, Reason: reason, RetryAfter: c.retryAfter()}
-		c.end(now, r, OutcomeExpired)
-	}
-}
-
-func overdue(now, at int64) bool { return at > 0 && now >= at }
-
 // judge asks the policies about reqs and leaves the answers in c.verdicts and c.by.
 func (c *Core) judge(now int64, reqs []*Request, phase abi.Phase) {
 	for i := range reqs {
@@ -176,9 +163,9 @@ func (c *Core) rejection(now int64, v *abi.Verdict) Verdict {
 	switch out.Status {
 	case statusTooMany, statusUnavailable, statusOverloaded:
 	case 0:
-		out.Status = statusUnavailable
+		out.Status = c.cfg.Statuses.Capacity
 	default:
-		out.Status = statusUnavailable
+		out.Status = c.cfg.Statuses.Capacity
 		c.stats.Clamped++
 	}
 	if out.RetryAfter == 0 {
@@ -210,21 +197,6 @@ func (c *Core) applyLimits(now int64, r *Request, v *abi.Verdict) {
 			r.core.expires = at
 		}
 	}
-}
-
-// The bounds of a computed Retry-After. Clients treat the value as a floor, and some sleep for any value.
-const (
-	minRetryAfter = int64(1e9)
-	maxRetryAfter = int64(30e9)
-)
-
-// retryAfter is how long the queue takes to drain at the rate of the last seconds.
-func (c *Core) retryAfter() int64 {
-	wait, ok := c.estimatedWait()
-	if !ok {
-		wait = minRetryAfter * int64(1+len(c.waiting)/c.cfg.MaxSeqs)
-	}
-	return min(max(wait, minRetryAfter), maxRetryAfter)
 }
 
 // estimatedWait is what a newcomer would wait: the requests before it over the rate at which the queue drains.

@@ -5,13 +5,16 @@ import "fmt"
 // Check verifies the invariants that hold between any two calls. Tests and replays call it after every step.
 //
 //	I1 arrived = queued + running + ended, one outcome each
-//	I2 KV blocks and seats: held + free = total, nothing held by an ended request
+//	I2 KV blocks and places: unique blocks held + free = total, nothing held by an ended request that is not cached
 //	I3 times are monotone per request
 func (c *Core) Check() error {
 	if err := c.checkRequests(); err != nil {
 		return err
 	}
-	return c.checkHoldings()
+	if err := c.checkHoldings(); err != nil {
+		return err
+	}
+	return c.kv.check()
 }
 
 func (c *Core) checkRequests() error {
@@ -43,28 +46,92 @@ func (c *Core) checkRequests() error {
 	return nil
 }
 
+// checkHoldings looks at blocks from the requests' side.
 func (c *Core) checkHoldings() error {
-	held := 0
+	private, saved := 0, 0
 	for _, r := range c.running {
-		if c.seats[r.core.seq] != r {
-			return fmt.Errorf("check I2: request %d is not in its seat %d", r.ID, r.core.seq)
+		if r.core.seq < 0 || c.kv.seqs[r.core.seq].req != r {
+			return fmt.Errorf("check I2: request %d is not in its place %d", r.ID, r.core.seq)
 		}
-		if r.core.blocks < c.blocksFor(r.Computed) {
-			return fmt.Errorf("check I2: request %d computed %d tokens and holds %d blocks", r.ID, r.Computed, r.core.blocks)
+		path := c.kv.seqs[r.core.seq].path
+		if r.core.blocks < max(c.blocksFor(r.Computed), len(path)) || r.core.saved != 0 {
+			return fmt.Errorf("check I2: request %d computed %d tokens and holds %d blocks, %d of the tree, %d tokens saved",
+				r.ID, r.Computed, r.core.blocks, len(path), r.core.saved)
 		}
-		held += r.core.blocks
+		if len(path) != min(r.Computed/c.cfg.BlockSize, len(r.core.hashes)) {
+			return fmt.Errorf("check I2: request %d computed %d tokens and the tree knows %d blocks of it", r.ID, r.Computed, len(path))
+		}
+		for i, h := range path {
+			if h.node.hash != r.core.hashes[i] {
+				return fmt.Errorf("check I2: block %d of request %d is another text's", i, r.ID)
+			}
+		}
+		private += r.core.blocks - len(path)
 	}
-	if held+c.free != c.cfg.Blocks || c.free < 0 {
-		return fmt.Errorf("check I2: %d blocks held and %d free are not %d", held, c.free, c.cfg.Blocks)
+	for _, r := range c.byID {
+		saved += r.core.saved
 	}
-	seated := 0
-	for _, r := range c.seats {
-		if r != nil {
-			seated++
+	if saved != c.saved || saved > c.cfg.MaxSaved {
+		return fmt.Errorf("check I2: %d tokens are saved, counted %d, at most %d", saved, c.saved, c.cfg.MaxSaved)
+	}
+	if held := len(c.kv.blocks) - len(c.kv.unused); private+held+c.kv.free != c.cfg.Blocks || c.kv.free < 0 {
+		return fmt.Errorf("check I2: %d private blocks, %d of the tree and %d free are not %d", private, held, c.kv.free, c.cfg.Blocks)
+	}
+	return nil
+}
+
+// check looks at blocks from the sequences' side.
+func (k *kvCache) check() error {
+	refs, nodes, cached := make([]block, len(k.blocks)), map[*node]int{}, 0
+	for seq := range k.seqs {
+		s := &k.seqs[seq]
+		if r := s.req; r != nil && (r.core.place != placeRunning || r.core.seq != seq) {
+			return fmt.Errorf("check I2: request %d holds place %d and does not run there", r.ID, seq)
+		}
+		var parent *node
+		for i, h := range s.path {
+			refs[h.block].refs++
+			if s.req != nil {
+				refs[h.block].live++
+			}
+			if h.node.parent != parent || h.node.depth != i+1 || k.nodes[h.node.hash] != h.node || parent != nil && h.node.used > parent.used {
+				return fmt.Errorf("check I2: block %d of sequence %d hangs wrongly in the tree", i, seq)
+			}
+			parent = h.node
+			nodes[h.node]++
 		}
 	}
-	if seated != len(c.running) {
-		return fmt.Errorf("check I2: %d seats are taken by %d running requests", seated, len(c.running))
+	for i, b := range refs {
+		if b.refs > 0 && b.live == 0 {
+			cached++
+		}
+		if b != k.blocks[i] {
+			return fmt.Errorf("check I2: block %d is held %d times, counted %d", i, b, k.blocks[i])
+		}
+	}
+	if cached != k.cached {
+		return fmt.Errorf("check I2: %d blocks are cached, counted %d", cached, k.cached)
+	}
+	return k.checkLists(nodes)
+}
+
+// checkLists verifies that each node leads to all sequences that hold it.
+func (k *kvCache) checkLists(nodes map[*node]int) error {
+	if len(nodes) != len(k.nodes) {
+		return fmt.Errorf("check I2: the tree has %d nodes, %d are held", len(k.nodes), len(nodes))
+	}
+	for n, want := range nodes {
+		got, prev := 0, none
+		for seq := n.first; seq != none; got++ {
+			h := &k.seqs[seq].path[n.depth-1]
+			if h.node != n || h.prev != prev {
+				return fmt.Errorf("check I2: the list of a node at depth %d is broken at sequence %d", n.depth, seq)
+			}
+			prev, seq = seq, h.next
+		}
+		if got != want {
+			return fmt.Errorf("check I2: a node leads to %d of the %d sequences that hold it", got, want)
+		}
 	}
 	return nil
 }

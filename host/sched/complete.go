@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -14,11 +15,18 @@ func (c *Core) Complete(now int64, results []Result) {
 		panic(fmt.Sprintf("BUG: Complete with %d results and no step for them", len(results)))
 	}
 	c.flying = nil
+	if !slices.ContainsFunc(results, func(r Result) bool { return r.Done != OutcomeFailed }) {
+		c.redo(b.Ops)
+	}
 	c.stats.Steps++
-	c.win.advance(now, c.Waiting() > 0)
-	prefilled := 0
+	c.win.advance(now, c.queueMoves())
+	prefilled, computed := 0, false
 	for i := range b.Rows {
 		prefilled += c.completeRow(now, &b.Rows[i], results[i])
+		computed = computed || results[i].Done != OutcomeFailed
+	}
+	if computed {
+		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
 }
@@ -41,10 +49,15 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 	r := row.Req
 	r.core.flying = false
 	if res.Done == OutcomeFailed {
+		r.core.spoiled = true
 		if r.core.cancel != OutcomeNone {
 			res.Done = r.core.cancel
 		}
 		c.end(now, r, res.Done)
+		return 0
+	}
+	if res.Lost {
+		c.lose(now, r)
 		return 0
 	}
 	if row.Sample != (res.Emitted > 0) || res.Drafted > row.Draft || res.Emitted > res.Drafted+1 {
@@ -56,10 +69,12 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 	t.servedIn += uint64(prefilled)
 	t.servedOut += uint64(res.Emitted)
 	r.Computed = row.Start + row.Tokens
+	c.stats.ComputedTokens += uint64(row.Tokens)
 	if row.Sample {
 		r.Computed += res.Emitted - 1
 		c.emit(now, r, res)
 	}
+	c.kv.learn(r)
 	switch {
 	case r.core.cancel != OutcomeNone:
 		c.end(now, r, r.core.cancel)
@@ -67,6 +82,8 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		c.end(now, r, res.Done)
 	case r.Generated >= r.core.maxTokens:
 		c.end(now, r, OutcomeLength)
+	case overdue(now, r.Deadline):
+		c.endLate(now, r)
 	default:
 		c.shrink(r)
 	}
@@ -85,6 +102,9 @@ func (c *Core) emit(now int64, r *Request, res Result) {
 	}
 	r.LastToken = now
 	r.Emissions++
+	if len(r.core.hashes) == r.known()/c.cfg.BlockSize { // or some before are missing
+		r.core.hashes = append(r.core.hashes, res.Hashes...)
+	}
 	r.Generated += res.Emitted
 	c.win.cur().emitted += int64(res.Emitted)
 	c.stats.OutputTokens += uint64(res.Emitted)
@@ -116,6 +136,6 @@ func (c *Core) countDrafts(r *Request, res Result) {
 func (c *Core) shrink(r *Request) {
 	if extra := r.core.blocks - c.blocksFor(max(r.Computed, r.known())); extra > 0 {
 		r.core.blocks -= extra
-		c.free += extra
+		c.kv.free += extra
 	}
 }

@@ -21,14 +21,24 @@ type coreState struct {
 	place     place
 	preempted bool // waits to go on after a preemption
 	flying    bool // stands in the step that the device computes now
+	spoiled   bool // its step failed: nobody knows what its sequence holds
 	cancel    Outcome
-	seq       int
-	blocks    int   // KV blocks held
-	maxTokens int   // MaxTokens after the context and the policies' caps
-	specCap   int   // -1 = none
-	expires   int64 // end of its time in the queue; 0 = none
-	queuedAt  int64 // start of the present wait
+	seq       int      // -1 = none
+	blocks    int      // KV blocks held
+	hashes    []uint64 // of the full blocks of the known tokens, as far as they are known
+	hit       int      // of them, those that the prefix cache had when it was last asked
+	reached   int      // tokens computed before the preemption
+	saved     int      // tokens kept outside the device; 0 = none
+	savedAt   uint64   // Stats.Steps when they were saved
+	maxTokens int      // MaxTokens after the context and the policies' caps
+	specCap   int      // -1 = none
+	expires   int64    // end of its time in the queue; 0 = none
+	queuedAt  int64    // start of the present wait
 	bypassed  int
+
+	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
+	aged         bool // it got its place that way: no newcomer takes it
+	prev, next   *Request
 
 	score, victim int64
 	flags         abi.RankFlag
@@ -41,11 +51,22 @@ type Stats struct {
 	Steps             uint64
 	Preemptions       uint64
 	RecomputedTokens  uint64 // computed a second time
+	ComputedTokens    uint64 // known tokens computed, again or for the first time
 	PrefillTokens     uint64
 	OutputTokens      uint64
 	Drafted, Accepted uint64
 	Forced            uint64 // heads that ran against the policies' will, so that something runs
+	Aged              uint64 // requests that ran ahead of the policies' order, since they had waited for too long
+	Rejecting         uint64 // spans of Config.RejectingAfter in which requests were rejected and none got a place
+	Infeasible        uint64 // requests that could never fit
+	Refused           [abi.Classes]Refusals
 	Clamped           uint64 // values of policies that were beyond a hard limit
+	PrefixQueries     uint64 // prompt tokens looked up in the prefix cache
+	PrefixHits        uint64 // of them, those found
+	EvictedBlocks     uint64 // cached KV blocks given up for others
+	Saves, Restores   uint64 // preempted requests whose KV was kept outside the device, and those that got it back
+	SavedTokens       uint64
+	RestoredTokens    uint64
 	AcceptedAt        [abi.MaxDraft]uint64
 	DraftedAt         [abi.MaxDraft]uint64
 }
@@ -59,21 +80,31 @@ type Core struct {
 	epoch  uint32
 	host   abi.HostState
 
+	pressure Pressure
+
 	byID     map[uint64]*Request
 	waiting  []*Request // never ran; in native order
 	resuming []*Request // preempted; in the order of their first scheduling
 	running  []*Request // in the order of their scheduling
-	seats    []*Request // by sequence id
-	vacate   []int
-	free     int // KV blocks
+	kv       kvCache
+	saved    int // tokens kept outside the device
+	deferred int // requests that wait for a prefix which is being computed
 	flying   *Batch
 	ended    []*Request
 	spare    []*Request // the buffer that TakeEnded gave out last
 
 	waitingTokens int
 	waitingBytes  int64
+	lines         [abi.Classes]line
 	tenants       tenantTable
-	judgeFrom     int // where the next tick goes on judging the queue
+	judgeFrom     int   // where the next tick goes on judging the queue
+	nextExpiry    int64 // nothing runs out of time before
+	pausedAt      int64
+	rejecting     int64 // since when there are only rejections; 0 = there is none
+	entries       int   // requests that got a place since the last one that was lifted
+
+	pace    pace
+	notices noticeLog
 
 	stats  Stats
 	win    windows
@@ -84,16 +115,20 @@ type Core struct {
 	spec     heldSpec
 	lastKNow int
 
-	state    abi.State
-	rows     []abi.Row
-	verdicts []abi.Verdict
-	by       []abi.PolicyID
-	ranks    []abi.Ranking
-	ks       []int32
-	pick     []*Request // scratch: whom rows shows
-	batch    Batch
-	decoding []int      // scratch: rows of the batch that decode
-	order    []*Request // scratch: the queue in the policy's order
+	state      abi.State
+	rows       []abi.Row
+	verdicts   []abi.Verdict
+	by         []abi.PolicyID
+	ranks      []abi.Ranking
+	ks         []int32
+	pick       []*Request // scratch: whom rows shows
+	batch      Batch
+	decoding   []int      // scratch: rows of the batch that decode
+	ranked     []*Request // the waiting requests that the policies ranked for this step, best first
+	order      []*Request // scratch: the queue in the order in which it should enter
+	late       []*Request // scratch
+	prefilling []*Request // scratch
+	lifted     []*Request // whose turn it is by age
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.
@@ -102,8 +137,8 @@ func New(cfg Config, policy abi.Decider) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{
-		cfg: cfg, byID: map[uint64]*Request{}, free: cfg.Blocks,
-		seats: make([]*Request, cfg.MaxSeqs), tenants: newTenantTable(),
+		cfg: cfg, byID: map[uint64]*Request{}, kv: newKVCache(&cfg), tenants: newTenantTable(),
+		nextExpiry: never, pace: newPace(&cfg.Costs),
 		rows: make([]abi.Row, abi.MaxRows), verdicts: make([]abi.Verdict, abi.MaxRows),
 		by: make([]abi.PolicyID, abi.MaxRows), ranks: make([]abi.Ranking, abi.MaxRows), ks: make([]int32, abi.MaxRows),
 	}
@@ -124,14 +159,18 @@ func (c *Core) SetPolicies(p abi.Decider, epoch uint32) {
 	c.plan, c.spec = heldPlan{}, heldSpec{}
 }
 
-// SetHostState says that the host serves, drains (arrivals are refused) or is paused (no step starts).
-func (c *Core) SetHostState(s abi.HostState) { c.host = s }
-
 // Config returns the limits that the Core was made with.
 func (c *Core) Config() Config { return c.cfg }
 
 // Stats returns the counters.
-func (c *Core) Stats() Stats { return c.stats }
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.EvictedBlocks = c.kv.evicted
+	return s
+}
+
+// RecomputePPM is the share of the computed tokens that preemptions made the device compute again, in millionths.
+func (s *Stats) RecomputePPM() uint32 { return ppm(s.RecomputedTokens, s.ComputedTokens) }
 
 // Waiting is the number of requests in the queue, preempted ones included.
 func (c *Core) Waiting() int { return len(c.waiting) + len(c.resuming) }
@@ -139,8 +178,11 @@ func (c *Core) Waiting() int { return len(c.waiting) + len(c.resuming) }
 // Running is the number of requests that hold a place.
 func (c *Core) Running() int { return len(c.running) }
 
-// BlocksUsed is the number of KV blocks held.
-func (c *Core) BlocksUsed() int { return c.cfg.Blocks - c.free }
+// BlocksUsed is the number of KV blocks that requests hold.
+func (c *Core) BlocksUsed() int { return c.cfg.Blocks - c.kv.available() }
+
+// BlocksCached is the number of further KV blocks that only the prefix cache holds.
+func (c *Core) BlocksCached() int { return c.kv.cached }
 
 // Idle reports whether nothing waits and nothing runs.
 func (c *Core) Idle() bool { return len(c.byID) == 0 }
@@ -182,24 +224,23 @@ func (c *Core) end(now int64, r *Request, as Outcome) {
 			r.Requeued += now - r.core.queuedAt
 		}
 	case placeRunning:
-		c.vacateSeat(r)
+		c.vacateSeat(r, as != OutcomeFailed && !r.core.spoiled)
 	case placeEnded:
 		panic(fmt.Sprintf("BUG: request %d ends a second time, as %v after %v", r.ID, as, r.Outcome))
 	}
+	c.forget(r)
 	delete(c.byID, r.ID)
 	r.core.place, r.Outcome, r.Ended = placeEnded, as, now
+	c.refused(now, r, as)
 	c.stats.Ended[as]++
 	c.win.ended(now, r)
 	c.event(abi.EventKindEnded, now, r, int64(as))
 	c.ended = append(c.ended, r)
 }
 
-// vacateSeat gives back seat and KV blocks. The device drops the KV before the next step.
-func (c *Core) vacateSeat(r *Request) {
-	c.free += r.core.blocks
-	r.core.blocks = 0
-	c.seats[r.core.seq] = nil
-	c.vacate = append(c.vacate, r.core.seq)
+// vacateSeat gives back seat and KV blocks. What the device knows of r stays cached while there is room, if keep says so.
+func (c *Core) vacateSeat(r *Request, keep bool) {
+	c.kv.leave(r, keep)
 	c.running = remove(c.running, r)
 	c.tenants.get(r.Tenant).running--
 }

@@ -3,8 +3,7 @@ package sched
 import (
 	"fmt"
 	"slices"
-
-	"github.com/sluice-dev/sluice/plugins/abi"
+	"sort"
 )
 
 // head is who enters next: first those that were preempted, then the policy's order.
@@ -12,8 +11,8 @@ func (c *Core) head(f *filling) *Request {
 	if len(c.resuming) > 0 {
 		return c.resuming[0]
 	}
-	for _, r := range f.order {
-		if r.core.place == placeWaiting {
+	for _, r := range c.queue(f) {
+		if r.core.place == placeWaiting && !c.comesSoon(r, c.wayIn(r)) {
 			return r
 		}
 	}
@@ -25,10 +24,13 @@ func (c *Core) head(f *filling) *Request {
 func (c *Core) mayEnter(f *filling, r, gone *Request) bool {
 	running, used := len(c.running), c.BlocksUsed()
 	if gone != nil {
-		running, used = running-1, used-gone.core.blocks
+		running, used = running-1, used-c.kv.own(gone)
 	}
 	if r == nil || running >= f.lim.seqs || used > f.lim.kvCeiling {
 		return false
+	}
+	if r.core.turn {
+		return true
 	}
 	if r.Class != 0 && f.lim.reserve > 0 && running >= f.lim.seqs-f.lim.reserve {
 		return false
@@ -68,9 +70,13 @@ func (c *Core) prefills() bool {
 
 // placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
 func (c *Core) placeNewcomers(f *filling) {
+	if len(c.running) >= f.lim.seqs {
+		return
+	}
 	queue := append(c.pick[:0], c.resuming...)
-	queue = append(queue, f.order...)
+	queue = append(queue, c.queue(f)...)
 	c.pick = queue
+	c.deferred = 0
 	var blocked []*Request
 	for _, r := range queue {
 		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs {
@@ -95,7 +101,11 @@ func (c *Core) placeNewcomers(f *filling) {
 }
 
 func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
-	if !c.mayEnter(f, r, nil) {
+	if !c.mayEnter(f, r, nil) || c.justSaved(r) {
+		return false, false
+	}
+	if c.comesSoon(r, c.wayIn(r)) {
+		c.deferred++
 		return false, false
 	}
 	if !c.enter(f, r) {
@@ -106,40 +116,62 @@ func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 
 // enter gives r a seat, the KV blocks of all its known tokens and one more, and its first tokens of the step. All or nothing.
 func (c *Core) enter(f *filling, r *Request) bool {
-	n := min(r.known()-r.Computed, f.prefill, f.tokens, f.lim.chunk)
-	need := c.entryBlocks(r)
-	if n <= 0 || need > c.free {
+	e := c.wayIn(r)
+	n := min(r.known()-e.tokens, f.prefill, f.tokens, f.lim.chunk)
+	if n <= 0 || e.need > c.kv.available() {
 		return false
 	}
 	c.dequeue(r)
-	c.free -= need
-	r.core.blocks, r.core.seq, r.core.place, r.core.bypassed = need, c.freeSeat(), placeRunning, 0
-	c.seats[r.core.seq] = r
+	c.occupy(r, e)
+	r.core.place, r.core.bypassed = placeRunning, 0
 	c.running = append(c.running, r)
 	c.tenants.get(r.Tenant).running++
 	if r.core.preempted {
 		r.Requeued += f.now - r.core.queuedAt
 		r.core.preempted = false
+		c.countLost(r)
 	} else {
-		r.Scheduled, r.PriorityBy = f.now, f.rankBy
-		c.win.scheduled(f.now, r)
-		c.event(abi.EventKindScheduled, f.now, r, 0)
+		c.countHit(r)
+		c.started(f, r)
 	}
 	c.place(f, r, n)
 	f.prefill -= n
 	return true
 }
 
-// entryBlocks is what r needs to enter: its known tokens and the next one, but never more than it can ever hold.
-func (c *Core) entryBlocks(r *Request) int {
-	return c.blocksFor(min(r.known()+1, max(r.peak(), r.known())))
+// countLost counts what r computes again after a preemption.
+func (c *Core) countLost(r *Request) {
+	if lost := r.core.reached - r.Computed; lost > 0 {
+		r.TokensLost += lost
+		c.stats.RecomputedTokens += uint64(lost)
+	}
 }
 
-func (c *Core) freeSeat() int {
-	for i, r := range c.seats {
-		if r == nil {
-			return i
+// countHit counts what r found when it first ran.
+func (c *Core) countHit(r *Request) {
+	r.Cached = r.Computed
+	if len(r.core.hashes) > 0 {
+		c.stats.PrefixQueries += uint64(r.PromptTokens)
+		c.stats.PrefixHits += uint64(r.Cached)
+	}
+}
+
+// comesSoon tells whether a running request computes just now what r, which would enter as e says, could copy a little
+// later: then r waits and others enter. That ends with that request's prompt, or with that request.
+func (c *Core) comesSoon(r *Request, e entry) bool {
+	size := c.cfg.BlockSize
+	at := max(e.tokens/size, r.core.hit) // what is there is not worth a wait, even if r cannot use it
+	if c.cfg.CopyMin == 0 || at >= len(r.core.hashes) {
+		return false
+	}
+	for _, x := range c.running {
+		if at >= len(x.core.hashes) || x.core.hashes[at] != r.core.hashes[at] {
+			continue
+		}
+		n := at + sort.Search(min(len(x.core.hashes), len(r.core.hashes))-at, func(i int) bool { return x.core.hashes[at+i] != r.core.hashes[at+i] })
+		if (c.reusable(r, n)-at)*size >= c.cfg.CopyMin {
+			return true
 		}
 	}
-	panic("BUG: no free seat below MaxSeqs")
+	return false
 }

@@ -9,9 +9,11 @@ import (
 // limits is the batch plan of one step after clamping; every field is a real limit.
 type limits struct {
 	seqs, tokens   int
-	prefill, chunk int // tokens a step; tokens of one request in a step
-	kvCeiling      int // blocks in use beyond which nothing enters
-	reserve        int // places kept for class 0
+	prefill, chunk int  // tokens a step; tokens of one request in a step
+	kvCeiling      int  // blocks in use beyond which nothing enters
+	reserve        int  // places kept for class 0
+	budgeted       bool // prefill is a policy's
+	chunked        bool // chunk is a policy's
 	classSeqs      [abi.Classes]int
 }
 
@@ -25,14 +27,16 @@ type heldPlan struct {
 
 // filling is the state of Plan while it puts a batch together.
 type filling struct {
-	now     int64
-	lim     limits
-	batchBy abi.PolicyID
-	rankBy  abi.PolicyID
-	tokens  int // left in the step
-	prefill int // prompt tokens left in the step
-	order   []*Request
-	claim   *Request // the newcomer for whom a place was cleared
+	now      int64
+	lim      limits
+	batchBy  abi.PolicyID
+	rankBy   abi.PolicyID
+	tokens   int        // left in the step
+	prefill  int        // prompt tokens left in the step
+	unranked int        // waiting requests that the policies did not rank; they stand behind those that they did
+	order    []*Request // see Core.queue
+	ordered  bool
+	claim    *Request // the newcomer for whom a place was cleared
 }
 
 // Plan builds the next step, or returns nil when there is nothing to run. The batch is the Core's own and is valid until
@@ -41,7 +45,7 @@ func (c *Core) Plan(now int64) *Batch {
 	if c.flying != nil {
 		panic("BUG: Plan while a step is on the device")
 	}
-	c.win.advance(now, c.Waiting() > 0)
+	c.win.advance(now, c.queueMoves())
 	if c.host == abi.HostStatePaused || c.Idle() {
 		c.stall = 0
 		return nil
@@ -52,10 +56,11 @@ func (c *Core) Plan(now int64) *Batch {
 	f := filling{now: now}
 	f.lim, f.batchBy = c.batchLimits()
 	f.tokens = f.lim.tokens
-	f.order, f.rankBy = c.rank(now)
+	c.rank(&f)
 	c.clearPlace(&f)
 	c.placeDecodes(&f)
-	f.prefill = min(f.lim.prefill, f.tokens)
+	c.batch.decoding = len(c.batch.Rows)
+	f.prefill = c.promptTokens(&f)
 	c.placeClaim(&f)
 	c.placePrefills(&f)
 	c.placeNewcomers(&f)
@@ -64,10 +69,8 @@ func (c *Core) Plan(now int64) *Batch {
 	}
 	c.stall = 0
 	c.planDrafts(&f)
-	for _, seq := range c.vacate {
-		c.batch.Ops = append(c.batch.Ops, Op{Kind: OpTrim, Seq: seq})
-	}
-	c.vacate = c.vacate[:0]
+	c.batch.Ops = append(c.batch.Ops, c.kv.ops...)
+	c.kv.ops = c.kv.ops[:0]
 	c.batch.started = now
 	for _, row := range c.batch.Rows {
 		row.Req.BatchBy = f.batchBy
@@ -90,29 +93,29 @@ func (c *Core) batchLimits() (limits, abi.PolicyID) {
 	case c.plan.valid && c.plan.steps > 0:
 		c.plan.steps--
 	case c.hooks.Has(abi.HookBatchCap):
-		p := abi.BatchPlan{}
-		decided, by := c.policy.BatchPlan(&c.state, &p)
+		c.plan = heldPlan{valid: true}
+		p := &c.plan.plan
+		decided, by := c.policy.BatchPlan(&c.state, p)
 		if !decided {
-			p = abi.BatchPlan{}
+			*p = abi.BatchPlan{}
 		}
-		c.plan = heldPlan{plan: p, by: by, steps: min(p.HoldSteps, maxHold), valid: true}
+		c.plan.by, c.plan.steps = by, min(p.HoldSteps, maxHold)
 	default:
 		c.plan = heldPlan{}
 	}
 	p := &c.plan.plan
 	l := limits{
-		seqs:      c.clamp(p.MaxSeqs, c.cfg.MaxSeqs),
+		seqs:      c.limitSeqs(c.clamp(p.MaxSeqs, c.cfg.MaxSeqs)),
 		tokens:    c.clamp(p.MaxBatchedTokens, c.cfg.MaxBatchTokens),
 		prefill:   c.clamp(p.PrefillBudgetTokens, c.cfg.MaxBatchTokens),
 		chunk:     c.clamp(p.ChunkTokens, c.cfg.MaxBatchTokens),
 		kvCeiling: c.cfg.Blocks,
 		reserve:   int(min(p.ReserveSeqs, uint32(c.cfg.MaxSeqs-1))),
+		budgeted:  p.PrefillBudgetTokens > 0,
+		chunked:   p.ChunkTokens > 0,
 	}
 	// A step holds a token of each running request, or those left out would only lengthen their gaps.
 	l.tokens = max(l.tokens, len(c.running))
-	if p.PrefillBudgetTokens == 0 && len(c.running) > int(c.state.Prefilling) {
-		l.prefill = c.cfg.ChunkTokens
-	}
 	if p.KVAdmitCeilingPPM > 0 {
 		l.kvCeiling = int(int64(c.cfg.Blocks) * int64(min(p.KVAdmitCeilingPPM, 1_000_000)) / 1_000_000)
 	}
@@ -162,12 +165,13 @@ func (c *Core) placeDecodes(f *filling) {
 // placePrefills shares the prompt tokens that are left in the step: the oldest prefill gets at least half of them, so that it ends; the
 // shortest ones come next, so that a short prompt is not stuck behind a long one.
 func (c *Core) placePrefills(f *filling) {
-	var todo []*Request
+	todo := c.prefilling[:0]
 	for _, r := range c.running {
 		if !r.core.flying && r.known()-r.Computed > 1 {
 			todo = append(todo, r)
 		}
 	}
+	c.prefilling = todo
 	if len(todo) == 0 {
 		return
 	}
@@ -201,14 +205,16 @@ func (c *Core) force(f *filling) bool {
 	if c.stall == 0 {
 		c.stall = f.now
 	}
-	if f.now-c.stall < c.cfg.StallAfter {
+	waited := f.now - c.stall
+	if waited < c.cfg.StallAfter {
 		return false
 	}
-	f.lim = limits{seqs: c.cfg.MaxSeqs, tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
+	f.lim = limits{seqs: c.limitSeqs(c.cfg.MaxSeqs), tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
 	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
 	if !c.enter(f, head) {
 		return false
 	}
 	c.stats.Forced++
+	c.notice(Notice{Kind: NoticeForced, At: f.now, ID: head.ID, Class: head.Class, Value: waited, By: f.batchBy})
 	return true
 }

@@ -9,15 +9,14 @@ func (c *Core) grow(f *filling, r *Request, n int) bool {
 	if need <= 0 {
 		return true
 	}
-	for need > c.free {
+	for need > c.kv.available() {
 		v := c.victimFor(r)
 		if v == nil {
 			return false
 		}
 		c.preempt(f.now, v)
 	}
-	c.free -= need
-	r.core.blocks += need
+	c.take(r, need)
 	return true
 }
 
@@ -29,7 +28,7 @@ func (c *Core) victimFor(r *Request) *Request {
 		if v == r || v.core.flying || !ranksAfter(v, r) {
 			continue
 		}
-		if worst == nil || preferVictim(v, worst) {
+		if worst == nil || c.preferVictim(v, worst) {
 			worst = v
 		}
 	}
@@ -43,8 +42,9 @@ func ranksAfter(v, r *Request) bool {
 	return ranAfter(v, r)
 }
 
-// preferVictim reports whether v is preempted rather than w: a protected one late, a pinned one last.
-func preferVictim(v, w *Request) bool {
+// preferVictim reports whether v is preempted rather than w: a protected one late, a pinned one last; then by the policy's
+// ranks; then the one that costs least to stop.
+func (c *Core) preferVictim(v, w *Request) bool {
 	const shields = abi.RankFlagPinned | abi.RankFlagProtected // a pinned one's value is the larger
 	vs, ws := v.core.flags&shields, w.core.flags&shields
 	switch {
@@ -52,39 +52,58 @@ func preferVictim(v, w *Request) bool {
 		return vs < ws
 	case v.core.victim != w.core.victim:
 		return v.core.victim > w.core.victim
+	case v.core.score != w.core.score:
+		return v.core.score > w.core.score
 	}
-	return ranksAfter(v, w)
+	if c.lastChance(v) != c.lastChance(w) {
+		return c.lastChance(w)
+	}
+	if a, b := c.preemptionCost(v), c.preemptionCost(w); a != b {
+		return a < b
+	}
+	return ranAfter(v, w)
 }
 
-// preempt takes seat and KV blocks from a running request. Its tokens stay known and are computed again.
+// lastChance tells whether the next preemption ends r.
+func (c *Core) lastChance(r *Request) bool { return r.Preemptions >= c.cfg.MaxPreemptions }
+
+// preempt takes seat and KV blocks from a running request. Its tokens stay known; their KV is saved where that is cheaper
+// than to compute it again, and else stays cached as long as nothing needs the room.
 func (c *Core) preempt(now int64, r *Request) {
-	lost := r.Computed
-	c.vacateSeat(r)
-	r.Computed = 0
+	ends := c.lastChance(r)
+	lost := c.waste(r)
+	if !ends && c.save(r) {
+		lost = 0
+	}
+	c.vacateSeat(r, true)
 	r.Preemptions++
-	r.TokensLost += lost
 	c.stats.Preemptions++
-	c.stats.RecomputedTokens += uint64(lost)
 	c.event(abi.EventKindPreempted, now, r, int64(lost))
-	c.requeue(now, r)
-	if r.Preemptions > c.cfg.MaxPreemptions {
-		r.Verdict = Verdict{Status: statusUnavailable, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
+	c.stop(now, r)
+	if ends {
+		r.Verdict = Verdict{Status: c.cfg.Statuses.Capacity, Reason: abi.ReasonCapacity, RetryAfter: c.retryAfter(), Limit: "preemptions"}
 		c.end(now, r, OutcomePreemptFailed)
 	}
+}
+
+// stop makes r, which has lost its sequence, wait to go on.
+func (c *Core) stop(now int64, r *Request) {
+	r.core.reached, r.Computed = r.Computed, 0
+	c.requeue(now, r)
 }
 
 // clearPlace preempts one running request for the best waiting one, if a policy allows it, the victim is strictly worse,
 // and the newcomer then runs in this very step (placeClaim): a victim of nothing would be one at every step.
 func (c *Core) clearPlace(f *filling) {
-	if len(f.order) == 0 || f.rankBy <= abi.Native {
+	if len(c.ranked) == 0 || f.rankBy <= abi.Native {
 		return
 	}
-	r := f.order[0]
+	r := c.ranked[0]
 	if !r.core.flags.Has(abi.RankFlagMayPreempt) || len(c.running) == 0 || len(c.running) > f.lim.seqs {
 		return
 	}
-	noSeat, noKV := len(c.running) >= f.lim.seqs, c.entryBlocks(r) > c.free
-	if !noSeat && !noKV {
+	noSeat, e := len(c.running) >= f.lim.seqs, c.wayIn(r)
+	if !noSeat && e.need <= c.kv.available() || c.comesSoon(r, e) {
 		return
 	}
 	growth := 0
@@ -96,10 +115,11 @@ func (c *Core) clearPlace(f *filling) {
 		if v.core.score <= r.core.score || v.core.flags.Has(abi.RankFlagPinned) || !c.mayEnter(f, r, v) {
 			continue
 		}
-		if c.entryBlocks(r)+growth-c.decodeGrowth(v) > c.free+v.core.blocks {
+		// What r finds cached may be v's own or go before r enters, so it counts for nothing here.
+		if c.entryBlocks(r)+growth-c.decodeGrowth(v) > c.kv.available()+c.kv.own(v) {
 			continue
 		}
-		if worst == nil || preferVictim(v, worst) {
+		if worst == nil || c.preferVictim(v, worst) {
 			worst = v
 		}
 	}

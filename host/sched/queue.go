@@ -1,6 +1,10 @@
 package sched
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
 
 // before is the native order: the client's priority, then arrival, then id.
 func before(a, b *Request) bool {
@@ -23,6 +27,8 @@ func (c *Core) enqueue(now int64, r *Request) {
 	c.waitingTokens += r.PromptTokens
 	c.waitingBytes += int64(r.PromptBytes)
 	c.tenants.get(r.Tenant).waiting++
+	c.lines[r.Class].push(r)
+	c.expiresSoon(r)
 }
 
 // requeue puts a preempted request before all that never ran.
@@ -36,11 +42,13 @@ func (c *Core) requeue(now int64, r *Request) {
 	c.resuming[i] = r
 	r.core.place, r.core.preempted, r.core.queuedAt = placeWaiting, true, now
 	c.tenants.get(r.Tenant).waiting++
+	c.lines[r.Class].push(r)
 }
 
 // dequeue takes a request out of whichever queue it is in.
 func (c *Core) dequeue(r *Request) {
 	c.tenants.get(r.Tenant).waiting--
+	c.lines[r.Class].drop(r)
 	if r.core.preempted {
 		c.resuming = remove(c.resuming, r)
 		return
@@ -57,11 +65,69 @@ func (c *Core) dequeue(r *Request) {
 	c.waitingBytes -= int64(r.PromptBytes)
 }
 
+// line is what waits of one class, preempted ones included, in the order in which it began to wait. Who waits longest, and how
+// many do, is then known without a look at the queue.
+type line struct {
+	first, last *Request
+	n           int
+	tokens      int // of their prompts
+}
+
+func (l *line) push(r *Request) {
+	r.core.prev, r.core.next = l.last, nil
+	if l.last == nil {
+		l.first = r
+	} else {
+		l.last.core.next = r
+	}
+	l.last = r
+	l.n++
+	l.tokens += r.PromptTokens
+}
+
+func (l *line) drop(r *Request) {
+	if prev := r.core.prev; prev != nil {
+		prev.core.next = r.core.next
+	} else {
+		l.first = r.core.next
+	}
+	if next := r.core.next; next != nil {
+		next.core.prev = r.core.prev
+	} else {
+		l.last = r.core.prev
+	}
+	r.core.prev, r.core.next = nil, nil
+	l.n--
+	l.tokens -= r.PromptTokens
+}
+
+// waited is how long r has been in the queue without a break. Time in which the host was paused does not count.
+func (c *Core) waited(now int64, r *Request) int64 { return max(0, c.queueTime(now)-r.core.queuedAt) }
+
+// queueTime is now, or the moment at which the host was paused.
+func (c *Core) queueTime(now int64) int64 {
+	if c.host == abi.HostStatePaused {
+		return min(now, c.pausedAt)
+	}
+	return now
+}
+
+// oldest is how long the one that waits longest has waited; 0 when nothing waits.
+func (c *Core) oldest(now int64) (wait int64) {
+	for i := range c.lines {
+		if first := c.lines[i].first; first != nil {
+			wait = max(wait, c.waited(now, first))
+		}
+	}
+	return wait
+}
+
 // known is the number of tokens whose value is known: prompt and output.
 func (r *Request) known() int { return r.PromptTokens + r.Generated }
 
 // blocksFor is the number of KV blocks that n tokens need.
 func (c *Core) blocksFor(n int) int { return (n + c.cfg.BlockSize - 1) / c.cfg.BlockSize }
 
-// peak is the most tokens that r can ever hold. Its last output token is never computed.
+// peak is the most tokens that r can ever hold, drafts included: they never go beyond max_tokens. Its last output token is
+// never computed.
 func (r *Request) peak() int { return r.PromptTokens + r.core.maxTokens - 1 }

@@ -9,18 +9,26 @@ import (
 // rankedWaiting is how many waiting requests are always shown to a ranking, however many run.
 const rankedWaiting = abi.MaxRows / 2
 
-// rank returns the waiting requests that never ran in the order in which they should enter. Preempted ones are not in
-// it: they come before it. The scores stay in the requests for the choice of victims.
-func (c *Core) rank(now int64) ([]*Request, abi.PolicyID) {
+// rank asks the policies for the order in which waiting requests that never ran should enter. Preempted ones are not in it: they come
+// before it. The scores stay in the requests for the choice of victims.
+func (c *Core) rank(f *filling) {
 	for _, r := range c.running {
 		r.core.score, r.core.victim, r.core.flags = 0, 0, abi.RankFlagPinned
 	}
-	// A copy: requests leave the queue while the order is walked.
-	order := append(c.order[:0], c.waiting...)
-	c.order = order
-	if len(order) == 0 || !c.hooks.Has(abi.HookPrioritize) {
-		return order, abi.Native
+	c.ranked = c.ranked[:0]
+	if len(c.waiting) > 0 && c.hooks.Has(abi.HookPrioritize) {
+		f.rankBy = c.askRanking(f.now)
 	}
+	f.unranked = len(c.waiting) - len(c.ranked)
+	for _, r := range c.running {
+		if r.core.aged {
+			r.core.flags |= abi.RankFlagPinned
+		}
+	}
+}
+
+// askRanking has the policies rank what runs and the first of what waits. The latter it leaves in c.ranked, best first.
+func (c *Core) askRanking(now int64) abi.PolicyID {
 	nRun := min(len(c.running), abi.MaxRows-min(len(c.waiting), rankedWaiting))
 	nWait := min(len(c.waiting), abi.MaxRows-nRun)
 	shown := append(c.pick[:0], c.waiting[:nWait]...)
@@ -36,14 +44,28 @@ func (c *Core) rank(now int64) ([]*Request, abi.PolicyID) {
 	}
 	decided, by := c.policy.Prioritize(&c.state, c.rows[:len(shown)], c.ranks[:len(shown)])
 	if !decided {
-		return order, by
+		return by
 	}
 	for i, r := range shown {
 		k := &c.ranks[i]
 		r.core.score, r.core.victim, r.core.flags = k.Score, k.VictimRank, abi.RankFlag(k.Flags)
 	}
-	sortStable(order[:nWait], func(a, b *Request) bool { return a.core.score < b.core.score })
-	return order, by
+	c.ranked = append(c.ranked, shown[:nWait]...)
+	sortStable(c.ranked, func(a, b *Request) bool { return a.core.score < b.core.score })
+	return by
+}
+
+// queue is the waiting requests that never ran, in the order in which they should enter: the policies', then the native one, with
+// those in between whose turn it is by age. It is a copy, since requests leave the queue while it is walked, and empty
+// while the batch is full, since nobody then needs it.
+func (c *Core) queue(f *filling) []*Request {
+	if f.ordered || len(c.running) >= f.lim.seqs {
+		return f.order
+	}
+	c.order = append(append(c.order[:0], c.ranked...), c.waiting[len(c.waiting)-f.unranked:]...)
+	f.order, f.ordered = c.order, true
+	c.lift(f, f.order)
+	return f.order
 }
 
 // byRank is the running requests in the order in which they may claim KV blocks: best score first, then who ran first.

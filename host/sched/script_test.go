@@ -122,7 +122,7 @@ func (s *script) do(words []string) {
 	case "cancel":
 		s.core.Cancel(s.now, uint64(arg["id"]), sched.OutcomeCancelledRunning)
 	case "drain":
-		s.core.SetHostState(abi.HostStateDraining)
+		s.core.SetHostState(s.now, abi.HostStateDraining)
 	case "ended":
 		s.ended()
 	case "show":

@@ -15,7 +15,7 @@ func (c *Core) State(now int64) *abi.State {
 // snapshot brings c.state up to now, but for the groups that nobody reads: they keep what they were, marked invalid. What
 // the scheduler cannot know stays invalid rather than 0.
 func (c *Core) snapshot(now int64, reads abi.Group) {
-	c.win.advance(now, c.Waiting() > 0)
+	c.win.advance(now, c.queueMoves())
 	s := &c.state
 	s.Size, s.PolicyEpoch, s.StepID, s.NowNS, s.HostState = abi.StateSize, c.epoch, c.stats.Steps+1, now, uint8(c.host)
 	s.RngSeed = mix(c.cfg.Seed ^ s.StepID)
@@ -43,24 +43,17 @@ func (c *Core) snapshotQueue(now int64) {
 	s := &c.state
 	s.WaitingRequests, s.PreemptedWaiting = uint32(c.Waiting()), uint32(len(c.resuming))
 	s.WaitingTokens, s.WaitingBytes, s.QueueLimit = uint64(c.waitingTokens), uint64(c.waitingBytes), uint32(c.cfg.MaxWaiting)
-	oldest := now
-	for _, list := range [2][]*Request{c.waiting, c.resuming} {
-		for _, r := range list {
-			oldest = min(oldest, r.core.queuedAt)
-		}
-	}
-	s.OldestWaitNS = now - oldest
+	s.OldestWaitNS = c.oldest(now)
 }
 
 func (c *Core) snapshotClasses(now int64) {
 	s := &c.state
 	s.Classes = [abi.Classes]abi.ClassStats{}
-	for _, list := range [2][]*Request{c.waiting, c.resuming} {
-		for _, r := range list {
-			k := &s.Classes[r.Class]
-			k.Waiting++
-			k.WaitingTokens += uint64(r.PromptTokens)
-			k.OldestWaitNS = max(k.OldestWaitNS, now-r.core.queuedAt)
+	for i := range c.lines {
+		l, k := &c.lines[i], &s.Classes[i]
+		k.Waiting, k.WaitingTokens = uint32(l.n), uint64(l.tokens)
+		if l.first != nil {
+			k.OldestWaitNS = c.waited(now, l.first)
 		}
 	}
 	for _, r := range c.running {
@@ -82,7 +75,8 @@ func (c *Core) snapshotBatch() {
 	}
 	s.Decoding = s.Running - s.Prefilling
 	s.MaxNumSeqs, s.MaxBatchedTokens = uint32(c.cfg.MaxSeqs), uint32(c.cfg.MaxBatchTokens)
-	s.BlockSize, s.BlocksTotal, s.BlocksFree = uint32(c.cfg.BlockSize), uint32(c.cfg.Blocks), uint32(c.free)
+	s.BlockSize, s.BlocksTotal, s.BlocksFree = uint32(c.cfg.BlockSize), uint32(c.cfg.Blocks), uint32(c.kv.available())
+	s.BlocksCached = uint32(c.kv.cached)
 	s.KNow, s.KMax = uint32(c.lastKNow), uint32(c.cfg.MaxDraft)
 }
 
@@ -151,7 +145,7 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 		GeneratedTokens: uint32(r.Generated), MaxTokens: u32(r.MaxTokens),
 	}
 	if r.core.place == placeWaiting {
-		row.WaitNS = now - r.core.queuedAt
+		row.WaitNS = c.waited(now, r)
 	}
 	if c.reads&abi.GroupRowKV != 0 {
 		row.KVHeld, row.KVNeedPeak = uint32(r.core.blocks), uint32(c.blocksFor(r.peak()))

@@ -62,17 +62,18 @@ func (c *Core) askSpeculation(n int) {
 		c.spec.steps--
 		return
 	}
-	p := abi.SpecPlan{}
+	c.spec = heldSpec{valid: true}
+	p := &c.spec.plan // not a local one, which would be allocated
 	c.state.Running = uint32(len(c.running))
 	c.state.Decoding = uint32(n)
-	decided, by := c.policy.Speculate(&c.state, c.rows[:n], &p, c.ks[:n])
+	decided, by := c.policy.Speculate(&c.state, c.rows[:n], p, c.ks[:n])
 	if !decided {
-		p = abi.SpecPlan{}
+		*p = abi.SpecPlan{}
 		for i := range c.ks[:n] {
 			c.ks[i] = -1
 		}
 	}
-	c.spec = heldSpec{plan: p, by: by, steps: min(p.HoldSteps, maxHold), valid: true}
+	c.spec.by, c.spec.steps = by, min(p.HoldSteps, maxHold)
 }
 
 // rowDraft is k for one row: the plan's or its own, under the caps of host, admission and what is left to produce.
@@ -98,8 +99,6 @@ func (c *Core) rowDraft(r *Request, plan uint32, own int32) int {
 func (c *Core) draftBlocks(row *Row, k int) int {
 	r, end := row.Req, row.Start+row.Tokens
 	need := max(0, c.blocksFor(end+k)-r.core.blocks)
-	take := min(need, c.free)
-	c.free -= take
-	r.core.blocks += take
+	c.take(r, min(need, c.kv.available()))
 	return max(0, min(k, r.core.blocks*c.cfg.BlockSize-end))
 }

@@ -12,7 +12,7 @@ const (
 	OutcomeLength                   // max_tokens or the context's end was reached
 	OutcomeShedAtArrival            // rejected before it entered the queue
 	OutcomeShedFromQueue            // rejected by a policy while it waited
-	OutcomeExpired                  // its own TTL or deadline passed while it waited
+	OutcomeExpired                  // its TTL passed while it waited, or its deadline before it was done
 	OutcomeCancelledInQueue         // the client went away before it ever ran
 	OutcomeCancelledRunning         // the client went away, or read too slowly, after it had run
 	OutcomeFailed                   // the device failed
@@ -55,8 +55,8 @@ type Request struct {
 	MaxTokens    int    // > 0
 	Arrival      int64  // ns; when the request line was read
 	TTL          int64  // ns from Arrival in the queue; 0 = none
-	Deadline     int64  // ns on the clock for the whole answer; 0 = none
-	TTFTDeadline int64  // ns on the clock for the first token; 0 = none
+	Deadline     int64  // ns on the clock for the whole answer: the request ends then, also while it runs; 0 = none
+	TTFTDeadline int64  // ns on the clock for the first token, for policies: it ends nothing; 0 = none
 	Attempt      int
 	Stream       bool
 	NoSpec       bool     // the client opted out of speculation
@@ -90,10 +90,10 @@ type Request struct {
 
 // Verdict is how admission judged a request, with everything resolved.
 type Verdict struct {
-	Status     int        // 400, 429, 503 or 529 for a rejection
+	Status     int        // 400, 429, 503, 504 or 529 for a rejection
 	Reason     abi.Reason // why
-	RetryAfter int64      // ns; 0 = waiting cannot help
-	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "preemptions"; "" = a policy or TTL
+	RetryAfter int64      // ns, whole seconds; 0 = waiting cannot help
+	Limit      string     // the hard limit that refused it: "queue_requests", "queue_tokens", "queue_bytes", "kv_cache", "context", "draining", "memory", "preemptions"; "" = a policy or TTL
 }
 
 // Batch is one device step.
@@ -104,7 +104,8 @@ type Batch struct {
 	Ops    []Op    // what the device does to its KV cache before the step, in this order
 	Spec   SpecCfg // how to draft
 
-	started int64 // when it was planned
+	started  int64 // when it was planned
+	decoding int   // rows that produce their next token
 }
 
 // OpKind is what an Op does.
@@ -137,7 +138,7 @@ type SpecCfg struct {
 // Row is one request's part of a step: its known tokens Start..Start+Tokens-1, and up to Draft draft tokens after them.
 type Row struct {
 	Req    *Request
-	Seq    int  // its place, 0..MaxSeqs-1
+	Seq    int  // its place, 0..MaxSeqs+SpareSeqs-1
 	Start  int  // tokens already computed
 	Tokens int  // tokens to compute, >= 1
 	Sample bool // the row reaches the end of the known tokens: it emits
@@ -149,8 +150,9 @@ type Result struct {
 	Emitted int     // tokens emitted: 1..Drafted+1 when Sample and the device did not fail; fewer only when Done
 	Drafted int     // draft tokens verified, 0..Row.Draft
 	Done    Outcome // OutcomeNone to go on
+	Lost    bool    // nothing was computed: the device does not hold the tokens before the row. They are computed again
 
-	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes
+	Hashes    []uint64 // of the KV blocks that the emitted tokens filled, as in Request.Hashes; nil = never shared
 	HitLength int      // of the n-gram that matches at the end of the text now; 0 = none
 	Available int      // draft tokens that it offers for the next step
 }

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/engine"
+	"github.com/sluice-dev/sluice/host/grammar"
 )
 
 // call is one request for text, from the parsed body to the last byte. It belongs to the connection's goroutine.
@@ -25,13 +28,16 @@ type call struct {
 	limit   int // tokens of the answer, when no policy caps it
 
 	stream, usage, running bool // the client's wishes: events, a usage chunk, usage in every chunk
+	n                      int  // choices
+	grammar                *grammar.Grammar
 
-	out    *engine.Stream // nil before it is submitted
-	watch  *watcher
-	goneAt int64 // engine's clock; when the client was seen to be gone
-	status int   // of the answer, for the log
-	err    error // what the client was told
-	closed bool
+	choices []choice // empty before it is submitted
+	cases   []reflect.SelectCase
+	watch   *watcher
+	goneAt  int64 // engine's clock; when the client was seen to be gone
+	status  int   // of the answer, for the log
+	err     error // what the client was told
+	closed  bool
 }
 
 // parseFunc turns a body into a call.
@@ -39,7 +45,7 @@ type parseFunc func(k *call, c *fiber.Ctx, body []byte) error
 
 // generate is both completion routes: it waits until the engine's answer decides the status.
 func (s *Server) generate(c *fiber.Ctx, route string, f form, parse parseFunc) (err error) {
-	k := &call{s: s, route: route, form: f, id: responseID(c), created: time.Now().Unix()}
+	k := &call{s: s, route: route, form: f, id: responseID(c), created: time.Now().Unix(), n: 1}
 	k.req.ID, k.req.Arrival = k.id, s.cfg.Engine.Now()
 	handedOver := false
 	defer func() {
@@ -75,18 +81,38 @@ func (s *Server) generate(c *fiber.Ctx, route string, f form, parse parseFunc) (
 	return k.sendWhole(c)
 }
 
-// submit hands the request to the engine. What it refuses at once is the client's mistake, or the end of the server.
+// submit hands the request to the engine, all choices at once. What it refuses at once is the client's mistake, or the end of
+// the server.
 func (k *call) submit(bodyBytes int) error {
 	k.req.PromptBytes, k.req.Stream = bodyBytes, k.stream
-	out, err := k.s.cfg.Engine.Submit(k.req)
+	outs, err := k.s.cfg.Engine.SubmitAll(k.requests())
 	if errors.Is(err, engine.ErrDraining) {
 		return drainingError()
 	}
 	if err != nil {
 		return paramError(err)
 	}
-	k.out = out
+	k.choices = make([]choice, len(outs))
+	for i, out := range outs {
+		k.choices[i] = choice{index: i, out: out}
+	}
 	return nil
+}
+
+// requests are the engine's: one for each choice, with an id, a seed and a share of the body of its own.
+func (k *call) requests() []engine.Request {
+	reqs := make([]engine.Request, k.n)
+	for i := range reqs {
+		reqs[i] = k.req
+		if k.grammar != nil {
+			reqs[i].Grammar = k.grammar.Matcher(k.s.vocabulary())
+		}
+		if i > 0 {
+			reqs[i].ID += "." + strconv.Itoa(i)
+			reqs[i].Sampling.Seed += uint64(i)
+		}
+	}
+	return reqs
 }
 
 // setPrompt checks the prompt's length and decides how long the answer may be; def is for a client that does not say.
@@ -113,12 +139,12 @@ func (k *call) seed() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// clientLeft notes that the client is gone and tells the engine.
+// clientLeft notes that the client is gone and makes the engine end the request.
 func (k *call) clientLeft() {
 	if k.goneAt == 0 {
 		k.goneAt = k.s.cfg.Engine.Now()
 	}
-	k.out.Cancel()
+	k.cancelAll()
 }
 
 // close gives back whatever the call still holds and logs it. It is idempotent.
@@ -130,7 +156,7 @@ func (k *call) close() {
 	if k.watch != nil {
 		k.watch.stop()
 	}
-	if k.out != nil {
+	if len(k.choices) > 0 {
 		k.release()
 	}
 	k.log()
@@ -138,12 +164,13 @@ func (k *call) close() {
 
 // release makes sure that the engine's part has ended.
 func (k *call) release() {
-	select {
-	case <-k.out.Done():
+	switch {
+	case k.done():
+	case k.err != nil: // one choice was refused, and the others go with it
+		k.cancelAll()
 	default:
 		k.clientLeft() // a write failed, or a panic came between
 	}
-	<-k.out.Done()
 	if k.goneAt != 0 {
 		k.s.cfg.Metrics.SlotReleased(time.Duration(k.s.cfg.Engine.Now() - k.goneAt))
 	}
@@ -159,8 +186,8 @@ func (k *call) log() {
 	attrs = append(attrs, slog.String("request_id", k.id), slog.String("route", k.route), slog.Int("status", k.status),
 		slog.String("tenant", tenantHash(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
 		slog.Bool("stream", k.stream), slog.Duration("duration", time.Duration(k.s.cfg.Engine.Now()-k.req.Arrival)))
-	if k.out != nil {
-		r := k.out.Result()
+	if len(k.choices) > 0 {
+		r := k.total()
 		outcome = r.Outcome.String()
 		attrs = append(attrs, slog.Int("prompt_tokens", r.PromptTokens), slog.Int("output_tokens", r.OutputTokens))
 		if r.Err != nil {

@@ -16,8 +16,8 @@ import (
 type Engine interface {
 	// Now is a monotonic clock in nanoseconds.
 	Now() int64
-	// Submit hands a request over. A rejection is the Result of the Stream, not an error.
-	Submit(engine.Request) (*engine.Stream, error)
+	// SubmitAll hands the choices of one request over, all or none. A rejection is the Result of a Stream, not an error.
+	SubmitAll([]engine.Request) ([]*engine.Stream, error)
 	// Drain refuses what is new and returns when everything has ended; what is left when ctx ends is ended as drained.
 	Drain(ctx context.Context)
 }
@@ -34,10 +34,9 @@ type Config struct {
 	Ready       func() error // asked by /readyz, from any goroutine; nil = ready unless draining
 	Log         *slog.Logger // nil = slog.Default
 
-	BodyLimit    int           // bytes of one request; 0 = 4 MiB
-	EarlyHeaders time.Duration // how long a stream's status is held back at most; 0 = 15 s, negative = for ever
-	KeepAlive    time.Duration // between two signs of life once the status is out; 0 = 7 s
-	ReadTimeout  time.Duration // of a whole request, body included; 0 = 30 s
+	BodyLimit   int           // bytes of one request; 0 = 4 MiB
+	ReadTimeout time.Duration // of a whole request, body included; 0 = 30 s
+	Settings    Settings      // those at the start; see Server.Set
 }
 
 // DefaultClasses are the classes of a server that names none.
@@ -68,16 +67,11 @@ func (c *Config) fill() error {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	for _, d := range []struct {
-		v   *time.Duration
-		def time.Duration
-	}{{&c.EarlyHeaders, 15 * time.Second}, {&c.KeepAlive, 7 * time.Second}, {&c.ReadTimeout, 30 * time.Second}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
+	if c.ReadTimeout == 0 {
+		c.ReadTimeout = 30 * time.Second
 	}
-	if c.KeepAlive < 0 || c.ReadTimeout < 0 {
-		return fmt.Errorf("validate server: KeepAlive and ReadTimeout must be positive")
+	if c.ReadTimeout < 0 {
+		return fmt.Errorf("validate server: ReadTimeout must be positive")
 	}
 	if c.BodyLimit <= 0 {
 		c.BodyLimit = 4 << 20

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/spec"
 )
 
@@ -31,8 +32,18 @@ type common struct {
 	FrequencyPenalty  *float64           `json:"frequency_penalty"`
 	LogitBias         map[string]float64 `json:"logit_bias"`
 
-	Class    string `json:"class"`
-	Priority *int64 `json:"priority"`
+	Logprobs    json.RawMessage `json:"logprobs"`     // true in a chat, a number elsewhere
+	TopLogprobs *int64          `json:"top_logprobs"` // of a chat
+
+	ResponseFormat json.RawMessage `json:"response_format"`
+	Grammar        string          `json:"grammar"` // GBNF
+
+	Class    string          `json:"class"`
+	Priority *int64          `json:"priority"`
+	Tenant   string          `json:"tenant"`
+	QueueTTL json.RawMessage `json:"queue_ttl"`
+	Deadline json.RawMessage `json:"deadline"`
+	TTFT     json.RawMessage `json:"ttft"`
 }
 
 type streamOptions struct {
@@ -48,8 +59,11 @@ const (
 
 // fill takes the fields over into the call, all but the prompt and the number of tokens.
 func (f *common) fill(k *call) error {
-	if f.N != nil && *f.N != 1 {
-		return badRequest("n", codeRefused, "n must be 1, but is %d: this server gives one choice a request", *f.N)
+	if f.N != nil {
+		if *f.N < 1 || *f.N > maxChoices {
+			return badRequest("n", codeValue, "n must be between 1 and %d, but is %d", maxChoices, *f.N)
+		}
+		k.n = int(*f.N)
 	}
 	k.stream = value(f.Stream)
 	if o := f.StreamOptions; o != nil {
@@ -58,6 +72,12 @@ func (f *common) fill(k *call) error {
 	k.req.IgnoreEOS = value(f.IgnoreEOS)
 	var err error
 	if k.req.Stop, err = f.stops(); err != nil {
+		return err
+	}
+	if err = f.probs(k); err != nil {
+		return err
+	}
+	if err = f.constrain(k); err != nil {
 		return err
 	}
 	return f.sampling(k)
@@ -85,6 +105,37 @@ func (f *common) stops() ([]string, error) {
 		}
 	}
 	return stops, nil
+}
+
+// probs is what the client wants to know of the tokens' probabilities: a chat says whether, and how many others beside each;
+// a completion says both in one number.
+func (f *common) probs(k *call) error {
+	var top int64
+	if present(f.Logprobs) {
+		if !k.form.chat {
+			if err := decodeField("logprobs", f.Logprobs, &top, "an integer"); err != nil {
+				return err
+			}
+			k.req.Logprobs = true
+		} else if err := decodeField("logprobs", f.Logprobs, &k.req.Logprobs, "true or false"); err != nil {
+			return err
+		}
+	}
+	name := "logprobs"
+	if f.TopLogprobs != nil && (k.form.chat || *f.TopLogprobs != 0) {
+		name, top = "top_logprobs", *f.TopLogprobs
+		if !k.form.chat {
+			return badRequest(name, codeRefused, "top_logprobs is for chat completions; here logprobs is the number")
+		}
+		if top != 0 && !k.req.Logprobs {
+			return badRequest(name, codeValue, "top_logprobs needs logprobs to be true")
+		}
+	}
+	if top < 0 || top > engine.MaxLogprobs {
+		return badRequest(name, codeValue, "%s must be between 0 and %d, but is %d", name, engine.MaxLogprobs, top)
+	}
+	k.req.TopLogprobs = int(top)
+	return nil
 }
 
 // sampling is greedy when no temperature is given.

@@ -15,10 +15,12 @@ import (
 // decoder is a server without an engine: enough to read requests.
 func decoder() *Server {
 	info := sim.Open(sim.Profile{Name: "m", ContextTokens: 256, KVTokens: 256, MaxSeqs: 1, MaxBatchTokens: 64}, sim.Options{}).Info()
-	return &Server{maxText: 1 << 20,
+	s := &Server{maxText: 1 << 20,
 		cfg:  Config{Tokenizer: sim.Tokenizer{}, Info: info, MaxModelLen: 256, Classes: DefaultClasses()},
 		chat: newChatTemplate(sim.Tokenizer{}),
 	}
+	s.settings.Store(&Settings{})
+	return s
 }
 
 // Any bytes are either refused as the client's mistake, or make a request that the engine takes.
@@ -36,9 +38,9 @@ func FuzzRequest(f *testing.F) {
 	s := decoder()
 	app := fiber.New()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, parse := range []parseFunc{parseChat, parseCompletion} {
+		for i, parse := range []parseFunc{parseChat, parseCompletion} {
 			c := app.AcquireCtx(&fasthttp.RequestCtx{})
-			k := &call{s: s, id: "fuzz"}
+			k := &call{s: s, id: "fuzz", n: 1, form: []form{chatForm, textForm}[i]}
 			err := parse(k, c, body)
 			app.ReleaseCtx(c)
 			var e *apiError

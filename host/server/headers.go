@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -23,6 +24,7 @@ const (
 	headerTenant   = "x-sluice-tenant"
 	headerTTL      = "x-sluice-queue-ttl"
 	headerDeadline = "x-sluice-deadline"
+	headerTTFT     = "x-sluice-ttft"
 	headerSpec     = "x-sluice-speculation"
 	headerAttempt  = "x-stainless-retry-count" // the official clients count their retries
 )
@@ -98,11 +100,11 @@ func (k *call) fillPriority(c *fiber.Ctx, f *common) error {
 	return nil
 }
 
-// fillTenant names who asks: the tenant header, else the API key by its hash. The key itself is kept nowhere.
-func (k *call) fillTenant(c *fiber.Ctx, _ *common) error {
-	if t := c.Get(headerTenant); t != "" {
+// fillTenant names who asks: the header or the field, else the API key by its hash. The key itself is kept nowhere.
+func (k *call) fillTenant(c *fiber.Ctx, f *common) error {
+	if t := c.Get(headerTenant, f.Tenant); t != "" {
 		if len(t) > maxTenantBytes {
-			return badRequest("", codeValue, "%s has %d bytes, at most %d", headerTenant, len(t), maxTenantBytes)
+			return badRequest("tenant", codeValue, "the tenant's name has %d bytes, at most %d", len(t), maxTenantBytes)
 		}
 		k.req.Tenant = strings.Clone(t)
 		return nil
@@ -114,20 +116,31 @@ func (k *call) fillTenant(c *fiber.Ctx, _ *common) error {
 	return nil
 }
 
-func (k *call) fillTimes(c *fiber.Ctx, _ *common) error {
-	for _, h := range []struct {
-		name string
-		dst  *int64
-	}{{headerTTL, &k.req.TTL}, {headerDeadline, &k.req.Deadline}} {
-		text := c.Get(h.name)
+// fillTimes takes over what the client will wait for. Its time in the queue can only be less than its class's.
+func (k *call) fillTimes(c *fiber.Ctx, f *common) error {
+	for _, t := range []struct {
+		header, field string
+		raw           json.RawMessage
+		dst           *int64
+	}{
+		{headerTTL, "queue_ttl", f.QueueTTL, &k.req.TTL}, {headerDeadline, "deadline", f.Deadline, &k.req.Deadline},
+		{headerTTFT, "ttft", f.TTFT, &k.req.TTFT},
+	} {
+		name, text := t.header, c.Get(t.header)
 		if text == "" {
-			continue
+			if !present(t.raw) {
+				continue
+			}
+			name, text = t.field, strings.Trim(string(t.raw), `"`)
 		}
 		d, err := parseDuration(text)
 		if err != nil {
-			return badRequest("", codeValue, "%s must be a positive duration such as 2.5s, or seconds, up to %v, but is %.40q", h.name, maxDuration, text)
+			return badRequest(t.field, codeValue, "%s must be a positive duration such as 2.5s, or seconds, up to %v, but is %.40q", name, maxDuration, text)
 		}
-		*h.dst = int64(d)
+		*t.dst = int64(d)
+	}
+	if ttl := int64(k.s.settings.Load().QueueTTL[k.req.Class]); ttl > 0 && (k.req.TTL == 0 || k.req.TTL > ttl) {
+		k.req.TTL = ttl
 	}
 	return nil
 }

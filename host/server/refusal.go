@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,10 +20,10 @@ const (
 )
 
 // resultError is how a request that has no answer, or only part of one, ended.
-func resultError(id string, r engine.Result) *apiError {
+func resultError(r engine.Result) *apiError {
 	switch r.Outcome {
 	case sched.OutcomeShedAtArrival, sched.OutcomeShedFromQueue, sched.OutcomeExpired, sched.OutcomePreemptFailed:
-		return refusal(id, r)
+		return refusal(r)
 	case sched.OutcomeDrained:
 		return drainingError()
 	case sched.OutcomeFailed:
@@ -36,12 +35,12 @@ func resultError(id string, r engine.Result) *apiError {
 	return clientGone()
 }
 
-func refusal(id string, r engine.Result) *apiError {
+func refusal(r engine.Result) *apiError {
 	v := r.Verdict
 	if v.Status == http.StatusBadRequest {
 		return tooLarge(v.Limit, r.PromptTokens)
 	}
-	e := &apiError{status: v.Status, refused: true, code: reasonName(v.Reason), retryAfter: retryAfter(id, v.RetryAfter)}
+	e := &apiError{status: v.Status, refused: true, code: reasonName(v.Reason), retryAfter: retryAfter(v.RetryAfter)}
 	why := reasonText(v)
 	if e.retryAfter > 0 {
 		e.message = fmt.Sprintf("%s; come again in %d s", why, e.retryAfter)
@@ -65,17 +64,13 @@ func drainingError() *apiError {
 	}
 }
 
-// retryAfter rounds up to whole seconds and spreads the clients of one moment over half as long again, each always to the
-// same second, so that they do not come back together.
-func retryAfter(id string, ns int64) int {
+// retryAfter is whole seconds, 0 = none. The scheduler has spread those of one moment already.
+func retryAfter(ns int64) int {
 	if ns <= 0 {
 		return 0
 	}
-	s := min((ns+int64(time.Second)-1)/int64(time.Second), maxRetryAfter)
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	spread := int64(h.Sum32()) % (s/2 + 2)
-	return int(max(minRetryAfter, min(s+spread, maxRetryAfter)))
+	s := (ns-1)/int64(time.Second) + 1
+	return int(min(max(s, minRetryAfter), maxRetryAfter))
 }
 
 // reasonName is the machine-readable reason; a policy's own ones are numbers.
@@ -123,5 +118,5 @@ func outcomeStatus(r engine.Result) int {
 	if r.Outcome == sched.OutcomeCancelledInQueue || r.Outcome == sched.OutcomeCancelledRunning {
 		return trace.StatusClientGone
 	}
-	return resultError("", r).status
+	return resultError(r).status
 }

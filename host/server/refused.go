@@ -15,14 +15,11 @@ type refused struct {
 	ToolChoice        json.RawMessage `json:"tool_choice" ok:"\"none\" \"auto\""`
 	Functions         json.RawMessage `json:"functions" ok:"[]"`
 	FunctionCall      json.RawMessage `json:"function_call" ok:"\"none\" \"auto\""`
-	ResponseFormat    json.RawMessage `json:"response_format" ok:"{\"type\":\"text\"}"`
 	StructuredOutputs json.RawMessage `json:"structured_outputs" ok:"{}"`
 	GuidedJSON        json.RawMessage `json:"guided_json"`
 	GuidedRegex       json.RawMessage `json:"guided_regex"`
 	GuidedChoice      json.RawMessage `json:"guided_choice"`
 	GuidedGrammar     json.RawMessage `json:"guided_grammar"`
-	Logprobs          json.RawMessage `json:"logprobs" ok:"false"`
-	TopLogprobs       json.RawMessage `json:"top_logprobs" ok:"0"`
 	PromptLogprobs    json.RawMessage `json:"prompt_logprobs"`
 	Echo              json.RawMessage `json:"echo" ok:"false"`
 	Suffix            json.RawMessage `json:"suffix" ok:"\"\""`

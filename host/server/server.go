@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/sluice-dev/sluice/host/grammar"
 )
 
 const (
@@ -26,6 +27,10 @@ type Server struct {
 	chat     chatTemplate
 	maxText  int // bytes of a text that might fit the context
 	draining atomic.Bool
+	settings atomic.Pointer[Settings]
+
+	vocabOnce sync.Once
+	vocab     *grammar.Vocab
 
 	mu      sync.Mutex
 	ln      *listener // nil before Serve
@@ -38,6 +43,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, chat: newChatTemplate(cfg.Tokenizer)}
+	if err := s.Set(cfg.Settings); err != nil {
+		return nil, err
+	}
 	s.maxText = cfg.MaxModelLen * longestToken(cfg.Tokenizer, cfg.Info.VocabSize)
 	if err := s.chat.err; err != nil {
 		s.log.Warn("chat completions are not served; /v1/completions is", "error", err)

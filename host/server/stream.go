@@ -16,26 +16,27 @@ var errBrokenOff = errors.New("stream broken off")
 // sendStream waits for the first token, or for the end of patience, and then hands the connection to a body. Until then
 // every end has a status of its own. It reports whether the body will close the call.
 func (k *call) sendStream(c *fiber.Ctx) (handedOver bool, err error) {
-	b := &body{call: k, first: true}
+	b := &body{call: k, open: len(k.choices)}
 	var early <-chan time.Time
-	if d := k.s.cfg.EarlyHeaders; d > 0 {
+	if d := k.s.settings.Load().EarlyHeaders; d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		early = timer.C
 	}
-	select {
-	case ev, ok := <-k.out.Events():
+	switch ch, ev, ok, why := k.next(early); why {
+	case wakeEvent:
 		if !ok {
-			<-k.out.Done()
-			return false, resultError(k.id, k.out.Result())
+			<-ch.out.Done()
 		}
-		b.emit(ev)
-	case <-k.watch.gone:
+		if err := k.failed(); err != nil && (!ok || len(k.choices) > 1) {
+			return false, err
+		}
+		b.take(ch, ev, ok)
+	case wakeGone:
 		k.clientLeft()
-		<-k.out.Done()
 		c.Context().SetConnectionClose()
 		return false, clientGone()
-	case <-early:
+	case wakeTimer:
 		c.Response().ImmediateHeaderFlush = true
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
@@ -53,8 +54,8 @@ type body struct {
 	buf     []byte
 	off     int
 	head    []byte // what every chunk begins with
-	tokens  int    // that the chunks so far stand for
-	first   bool   // no token was written yet
+	open    int    // choices that go on
+	unsaid  bool   // a choice began whose first write was not noted yet
 	stamped bool   // the time of the first write was taken
 	quiet   *time.Timer
 	end     error // what Read returns once buf is empty; nil before the end
@@ -87,88 +88,90 @@ func (b *body) copyOut(p []byte) int {
 
 // stampFirstWrite takes the time when the first token has left: the Read after the one that returned it.
 func (b *body) stampFirstWrite() {
-	if !b.first && !b.stamped && b.off == len(b.buf) {
+	if !b.unsaid || b.off < len(b.buf) {
+		return
+	}
+	b.unsaid = false
+	now := b.s.cfg.Engine.Now()
+	for i := range b.choices {
+		if c := &b.choices[i]; c.begun && !c.noted {
+			c.noted = true
+			c.out.Wrote(now)
+		}
+	}
+	if !b.stamped {
 		b.stamped = true
-		b.s.cfg.Metrics.FirstWrite(time.Duration(b.s.cfg.Engine.Now() - b.req.Arrival))
+		b.s.cfg.Metrics.FirstWrite(time.Duration(now - b.req.Arrival))
 	}
 }
 
 // wait appends what comes next: text, the end, or a sign of life.
 func (b *body) wait() {
-	select {
-	case ev, ok := <-b.out.Events():
-		b.take(ev, ok)
-		return
-	default:
-	}
+	alive := b.s.settings.Load().KeepAlive
 	if b.quiet == nil {
-		b.quiet = time.NewTimer(b.s.cfg.KeepAlive)
+		b.quiet = time.NewTimer(alive)
 	} else {
-		b.quiet.Reset(b.s.cfg.KeepAlive)
+		b.quiet.Reset(alive)
 	}
-	select {
-	case ev, ok := <-b.out.Events():
-		b.take(ev, ok)
-	case <-b.watch.gone:
+	switch c, ev, ok, why := b.next(b.quiet.C); why {
+	case wakeEvent:
+		b.take(c, ev, ok)
+	case wakeGone:
 		b.clientLeft()
 		b.end = io.ErrUnexpectedEOF
-	case <-b.quiet.C:
+	case wakeTimer:
 		// A blank line means nothing in an event stream. A comment would mean nothing either, but some readers lose the
 		// event after it.
 		b.buf = append(b.buf, '\n')
 	}
 }
 
-func (b *body) take(ev engine.Event, ok bool) {
+func (b *body) take(c *choice, ev engine.Event, ok bool) {
 	if ok {
-		b.emit(ev)
+		b.emit(c, ev)
 	} else {
-		b.finish(engine.Event{}, false)
+		b.finish(c, engine.Event{}, false)
 	}
 }
 
-// emit appends ev and what else is there already. The last event waits for the reason of the end, which follows at once.
-func (b *body) emit(ev engine.Event) {
+// emit appends ev and what else of its choice is there already. The last event waits for the reason of the end, which follows
+// at once.
+func (b *body) emit(c *choice, ev engine.Event) {
 	for {
-		b.tokens += ev.Tokens
-		var next engine.Event
-		var ok bool
-		if b.tokens >= b.limit {
-			next, ok = <-b.out.Events()
-		} else {
-			select {
-			case next, ok = <-b.out.Events():
-			default:
-				b.chunk(ev.Text, "")
-				return
-			}
-		}
-		if !ok {
-			b.finish(ev, true)
+		c.tokens += ev.Tokens
+		next, ok, there := c.peek(ev.Last || c.tokens >= b.limit)
+		if there && !ok {
+			b.finish(c, ev, true)
 			return
 		}
-		b.chunk(ev.Text, "")
+		b.chunk(c, &ev, "")
+		if !there {
+			return
+		}
 		ev = next
 	}
 }
 
-// finish appends the last text, if there is any, and the end, all at once.
-func (b *body) finish(last engine.Event, pending bool) {
-	<-b.out.Done()
-	r := b.out.Result()
+// finish appends the last text of a choice, if there is any, and its end; that of the last choice is the stream's.
+func (b *body) finish(c *choice, last engine.Event, pending bool) {
+	<-c.out.Done()
+	r := c.out.Result()
 	if !complete(r) {
 		if pending && last.Text != "" {
-			b.chunk(last.Text, "")
+			b.chunk(c, &last, "")
 		}
-		b.breakOff(resultError(b.id, r))
+		b.breakOff(resultError(r))
 		return
 	}
-	b.tokens = r.OutputTokens
-	b.chunk(last.Text, r.Finish)
+	c.ended, c.tokens = true, r.OutputTokens
+	b.chunk(c, &last, r.Finish)
+	if b.open--; b.open > 0 {
+		return
+	}
 	if b.usage {
 		b.buf = append(b.buf, b.head...)
 		b.buf = append(b.buf, ']')
-		b.buf = appendUsage(b.buf, r.PromptTokens, r.OutputTokens)
+		b.buf = appendUsage(b.buf, b.total())
 		b.buf = append(b.buf, "}\n\n"...)
 	}
 	b.buf = append(b.buf, "data: [DONE]\n\n"...)
@@ -182,21 +185,31 @@ func (b *body) breakOff(e *apiError) {
 	b.err, b.status, b.end = e, e.status, errBrokenOff
 }
 
-func (b *body) chunk(text, finish string) {
+func (b *body) chunk(c *choice, ev *engine.Event, finish string) {
 	if b.head == nil {
 		b.head = b.appendHead([]byte("data: "), b.form.chunk)
 	}
 	b.buf = append(b.buf, b.head...)
-	b.buf = b.form.appendDelta(b.buf, text, finish, b.first)
-	b.first = false
+	b.buf = b.form.appendDelta(b.buf, c, ev, finish)
+	if !c.begun {
+		c.begun, b.unsaid = true, true
+	}
 	b.buf = append(b.buf, ']')
 	switch {
 	case b.running:
-		b.buf = appendUsage(b.buf, len(b.req.Prompt), b.tokens)
+		b.buf = append(appendCounts(b.buf, len(b.req.Prompt), b.written()), '}')
 	case b.usage:
 		b.buf = append(b.buf, `,"usage":null`...)
 	}
 	b.buf = append(b.buf, "}\n\n"...)
+}
+
+// written is the number of tokens behind all chunks so far.
+func (b *body) written() (n int) {
+	for i := range b.choices {
+		n += b.choices[i].tokens
+	}
+	return n
 }
 
 // Close is called by the HTTP server when it is done with the response, however that went.
@@ -209,22 +222,14 @@ func (b *body) Close() error {
 	if b.quiet != nil {
 		b.quiet.Stop()
 	}
-	if b.status == 0 {
-		<-b.cancelled()
-		b.status = outcomeStatus(b.out.Result())
+	if b.status == 0 { // the connection broke
+		if !b.done() {
+			b.clientLeft()
+		}
+		b.status = outcomeStatus(b.total())
 	}
 	b.close()
 	return nil
-}
-
-// cancelled makes the engine end the request, if it has not.
-func (b *body) cancelled() <-chan struct{} {
-	select {
-	case <-b.out.Done():
-	default:
-		b.clientLeft()
-	}
-	return b.out.Done()
 }
 
 var _ io.ReadCloser = (*body)(nil)

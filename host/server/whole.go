@@ -1,30 +1,41 @@
 package server
 
-import "github.com/gofiber/fiber/v2"
+import (
+	"github.com/gofiber/fiber/v2"
+	"github.com/sluice-dev/sluice/host/engine"
+)
+
+// answer is what one choice of a whole answer says.
+type answer struct {
+	bytes []byte
+	probs []engine.TokenProbs
+}
 
 // sendWhole waits for all of the answer and sends it as one object.
 func (k *call) sendWhole(c *fiber.Ctx) error {
-	var text []byte
-	for {
-		select {
-		case ev, ok := <-k.out.Events():
-			if ok {
-				text = append(text, ev.Text...)
-				continue
-			}
-		case <-k.watch.gone:
+	texts := make([]answer, len(k.choices))
+	for open := len(k.choices); open > 0; {
+		ch, ev, ok, why := k.next(nil)
+		switch {
+		case why == wakeGone:
 			k.clientLeft()
-			<-k.out.Done()
 			c.Context().SetConnectionClose()
 			return clientGone()
+		case ok:
+			t := &texts[ch.index]
+			t.bytes, t.probs = append(t.bytes, ev.Text...), append(t.probs, ev.Probs...)
+			continue
 		}
-		break
+		<-ch.out.Done()
+		if r := ch.out.Result(); !complete(r) {
+			return resultError(r)
+		}
+		open--
 	}
-	<-k.out.Done()
-	r := k.out.Result()
-	if !complete(r) {
-		return resultError(k.id, r)
+	size := 512
+	for i := range texts {
+		size += len(texts[i].bytes) + 64
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(k.appendWhole(make([]byte, 0, len(text)+512), text, r))
+	return c.Send(k.appendWhole(make([]byte, 0, size), texts))
 }

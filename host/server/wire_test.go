@@ -264,4 +264,6 @@ func (f *fixture) open(t *testing.T, body string) *http.Response {
 
 const earlyAfter = 10 * time.Millisecond
 
-func earlyConfig(c *server.Config) { c.EarlyHeaders, c.KeepAlive = earlyAfter, earlyAfter }
+func earlyConfig(c *server.Config) {
+	c.Settings = server.Settings{EarlyHeaders: earlyAfter, KeepAlive: earlyAfter}
+}

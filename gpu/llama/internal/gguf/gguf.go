@@ -26,6 +26,7 @@ const (
 	maxText    = 1 << 20 // texts that are kept; longer ones are skipped
 	maxDims    = 4
 	maxDepth   = 4
+	maxInts    = 64
 )
 
 // Header is what a GGUF file says about itself.
@@ -33,7 +34,11 @@ type Header struct {
 	Version uint32
 	Strings map[string]string // metadata whose value is a text
 	Numbers map[string]uint64 // metadata whose value is an integer or a bool; negative ones are left out
+	Floats  map[string]float64
+	Lengths map[string]uint64  // metadata whose value is a list: how long it is
+	Ints    map[string][]int64 // lists of at most maxInts integers
 	Tensors []Tensor
+	Data    int64 // offset in the file at which the tensors' data begins
 }
 
 // Tensor is one entry of the tensor table.
@@ -41,6 +46,8 @@ type Tensor struct {
 	Name string
 	Dims []uint64 // Dims[0] is the length of a row
 	Type Type
+
+	offset uint64 // from Header.Data
 }
 
 // Elements is how many weights the tensor holds; 0 when the product does not fit.
@@ -57,6 +64,16 @@ func (t Tensor) Elements() uint64 {
 
 // Architecture is the model's family, such as "llama"; "" when the file does not say.
 func (h *Header) Architecture() string { return h.Strings["general.architecture"] }
+
+// Tensor finds a tensor by its name; nil when the file has none.
+func (h *Header) Tensor(name string) *Tensor {
+	for i := range h.Tensors {
+		if h.Tensors[i].Name == name {
+			return &h.Tensors[i]
+		}
+	}
+	return nil
+}
 
 // ReadFile reads the header of the file at path. An error wraps ErrFormat when the file can be read and is not GGUF.
 func ReadFile(path string) (*Header, error) {

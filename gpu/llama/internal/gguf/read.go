@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Kinds of metadata values.
@@ -32,7 +33,10 @@ var kindSize = map[uint32]int{
 // Read reads a header from r, of which size bytes are there. Nothing that r claims can make it allocate more than size.
 func Read(r io.Reader, size int64) (*Header, error) {
 	d := &decoder{r: bufio.NewReaderSize(r, 1<<16), left: size}
-	h := &Header{Strings: map[string]string{}, Numbers: map[string]uint64{}}
+	h := &Header{
+		Strings: map[string]string{}, Numbers: map[string]uint64{}, Floats: map[string]float64{},
+		Lengths: map[string]uint64{}, Ints: map[string][]int64{},
+	}
 	tensors, pairs := d.preamble(h)
 	for i := uint64(0); i < pairs && d.err == nil; i++ {
 		d.pair(h)
@@ -43,7 +47,19 @@ func Read(r io.Reader, size int64) (*Header, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	h.Data = size - d.left
+	if align := int64(h.alignment()); h.Data%align != 0 {
+		h.Data += align - h.Data%align
+	}
 	return h, nil
+}
+
+// alignment is that of the tensors' data: 32 unless the file says otherwise.
+func (h *Header) alignment() uint64 {
+	if a := h.Numbers["general.alignment"]; a > 0 && a <= 1<<20 {
+		return a
+	}
+	return 32
 }
 
 // decoder keeps the first error; after it every read gives zero.
@@ -142,9 +158,11 @@ func (d *decoder) pair(h *Header) {
 			h.Strings[key] = s
 		}
 	case kindArray:
-		d.array(0)
-	case kindFloat32, kindFloat64:
-		d.skip(uint64(kindSize[kind]))
+		d.list(h, key)
+	case kindFloat32:
+		h.Floats[key] = float64(math.Float32frombits(uint32(d.uint(4))))
+	case kindFloat64:
+		h.Floats[key] = math.Float64frombits(d.uint(8))
 	default:
 		d.number(h, key, kind)
 	}
@@ -163,8 +181,31 @@ func (d *decoder) number(h *Header, key string, kind uint32) {
 	}
 }
 
-func (d *decoder) array(depth int) {
+// list reads an array of metadata and keeps its length, and what is in it when it is a short one of integers.
+func (d *decoder) list(h *Header, key string) {
 	kind, n := uint32(d.uint(4)), d.uint(8)
+	h.Lengths[key] = n
+	size, fixed := kindSize[kind]
+	if !fixed || n > maxInts || kind == kindFloat32 || kind == kindFloat64 || kind == kindBool {
+		d.elements(kind, n, 0)
+		return
+	}
+	for range n {
+		v := d.uint(size)
+		switch kind {
+		case kindInt8:
+			v = uint64(int8(v))
+		case kindInt16:
+			v = uint64(int16(v))
+		case kindInt32:
+			v = uint64(int32(v))
+		}
+		h.Ints[key] = append(h.Ints[key], int64(v))
+	}
+}
+
+// elements skips n values of an array.
+func (d *decoder) elements(kind uint32, n uint64, depth int) {
 	size, fixed := kindSize[kind]
 	switch {
 	case d.err != nil:
@@ -178,7 +219,7 @@ func (d *decoder) array(depth int) {
 		}
 	case kind == kindArray && depth < maxDepth:
 		for ; n > 0 && d.err == nil; n-- {
-			d.array(depth + 1)
+			d.elements(uint32(d.uint(4)), d.uint(8), depth+1)
 		}
 	default:
 		d.fail("an array has the unknown kind %d", kind)
@@ -196,6 +237,6 @@ func (d *decoder) tensor() Tensor {
 		t.Dims = append(t.Dims, d.uint(8))
 	}
 	t.Type = Type(d.uint(4))
-	d.uint(8) // offset
+	t.offset = d.uint(8)
 	return t
 }

@@ -27,6 +27,7 @@ const (
 	IQ3S   Type = 21
 	IQ2S   Type = 22
 	IQ4XS  Type = 23
+	I64    Type = 27
 	IQ1M   Type = 29
 	BF16   Type = 30
 	TQ1_0  Type = 34
@@ -38,7 +39,7 @@ const (
 )
 
 var names = map[Type]string{
-	F32: "f32", F16: "f16", Q4_0: "q4_0", Q4_1: "q4_1", Q5_0: "q5_0", Q5_1: "q5_1", Q8_0: "q8_0", Q2_K: "q2_k", Q3_K: "q3_k",
+	F32: "f32", F16: "f16", I64: "i64", Q4_0: "q4_0", Q4_1: "q4_1", Q5_0: "q5_0", Q5_1: "q5_1", Q8_0: "q8_0", Q2_K: "q2_k", Q3_K: "q3_k",
 	Q4_K: "q4_k", Q5_K: "q5_k", Q6_K: "q6_k", IQ2XXS: "iq2_xxs", IQ2XS: "iq2_xs", IQ3XXS: "iq3_xxs", IQ1S: "iq1_s",
 	IQ4NL: "iq4_nl", IQ3S: "iq3_s", IQ2S: "iq2_s", IQ4XS: "iq4_xs", IQ1M: "iq1_m", BF16: "bf16", TQ1_0: "tq1_0",
 	TQ2_0: "tq2_0", MXFP4: "mxfp4", NVFP4: "nvfp4", Q1_0: "q1_0", Q2_0: "q2_0",

@@ -1,0 +1,215 @@
+package sched
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/sluice-dev/sluice/gpu"
+)
+
+// pace predicts how long a step takes: the time of its decoding rows, plus so much for each prompt token. It starts from what was
+// measured before, if anything was, and learns from each step. Its state follows from those alone.
+type pace struct {
+	decode  [len(gpu.Costs{}.Step)]duration // of steps without prompt tokens, by bucket of decoding rows
+	prefill rate
+	most    int  // prompt tokens of the largest step so far
+	given   bool // the rate was measured before, so that it need not be found step by step
+}
+
+func newPace(costs *gpu.Costs) (p pace) {
+	for i := range p.decode {
+		p.decode[i].mean = costs.Step[i][0]
+	}
+	if costs.PrefillToken > 0 {
+		p.prefill.add(costs.PrefillToken*givenTokens, givenTokens)
+		p.given = true
+	}
+	return p
+}
+
+// givenTokens is the weight of a measured rate, in prompt tokens: one large step outweighs it.
+const givenTokens = 256
+
+// bucketOf is the place in gpu.Costs.Step of a step with n >= 1 rows.
+func bucketOf(n int) int { return min(bits.Len(uint(n-1)), len(gpu.Costs{}.Step)-1) }
+
+// learn takes in a step that took ns for its decoding rows and its prompt tokens.
+func (p *pace) learn(decoding, prompt int, ns int64) {
+	ns = min(ns, longest)
+	switch {
+	case ns <= 0:
+	case prompt == 0:
+		if decoding > 0 {
+			p.decode[bucketOf(decoding)].add(ns)
+		}
+	default:
+		p.most = max(p.most, prompt)
+		p.prefill.add(max(0, ns-min(p.decoding(max(decoding, 1)), ns/2)), int64(prompt))
+	}
+}
+
+// decoding is the time of a step of so many decoding rows: that of their bucket, or of the nearest one known; 0 = none is.
+func (p *pace) decoding(rows int) int64 {
+	if rows == 0 {
+		return 0
+	}
+	at := bucketOf(rows)
+	for i := at; i < len(p.decode); i++ {
+		if p.decode[i].mean > 0 {
+			return p.decode[i].mean
+		}
+	}
+	for i := at - 1; i >= 0; i-- {
+		if p.decode[i].mean > 0 {
+			return p.decode[i].mean
+		}
+	}
+	return 0
+}
+
+// firstChunk is the prompt tokens of a step beside decoding rows while nothing is known of their cost.
+const firstChunk = 128
+
+// fits is how many prompt tokens fit into a step of ns beside so many decoding rows. ok is false while nothing is known. It goes
+// at most to twice what has been tried: cost does not grow in a line for ever.
+func (p *pace) fits(decoding int, ns int64) (tokens int, ok bool) {
+	total, of := p.prefill.cost, p.prefill.tokens
+	if of == 0 {
+		return 0, false
+	}
+	room := min(ns, longest) - p.decoding(decoding)
+	switch {
+	case room <= 0:
+		return 0, true
+	case total == 0 || room > int64(maxTokens)*total/of:
+		tokens = maxTokens
+	default:
+		tokens = int(room * of / total)
+	}
+	if !p.given {
+		tokens = min(tokens, max(2*p.most, firstChunk))
+	}
+	return tokens, true
+}
+
+// Bounds of what is computed with: more tokens, and more time, than any step has.
+const (
+	maxTokens = 1 << 20
+	longest   = 100 * second
+)
+
+// duration is a mean over the last steps or so, deaf to a single one that stands out.
+type duration struct {
+	mean int64 // 0 = unknown
+	seen recent
+}
+
+func (d *duration) add(ns int64) {
+	d.seen.push(sample{ns, 1})
+	if d.mean == 0 {
+		d.mean = ns
+		return
+	}
+	d.mean += (d.seen.middle().cost - d.mean) / 8
+}
+
+// rate is cost by token over the last steps or so, each counted by its tokens, deaf to a single one that stands out. Both sums fade.
+type rate struct {
+	cost, tokens int64
+	seen         recent
+}
+
+func (r *rate) add(cost, tokens int64) {
+	r.seen.push(sample{cost, tokens})
+	s := r.seen.middle()
+	r.cost += s.cost<<fine - r.cost/8
+	r.tokens += s.tokens<<fine - r.tokens/8
+}
+
+// fine is the binary places that a rate's sums have, so that small steps fade too.
+const fine = 4
+
+type sample struct{ cost, tokens int64 }
+
+// recent is the last three samples.
+type recent struct {
+	last [3]sample
+	n    int
+}
+
+func (r *recent) push(s sample) {
+	r.last[r.n%len(r.last)] = s
+	r.n++
+}
+
+// middle is the one of middle cost by token; while there are fewer than three, the newest.
+func (r *recent) middle() sample {
+	if r.n < len(r.last) {
+		return r.last[r.n-1]
+	}
+	by := r.last
+	slices.SortFunc(by[:], func(a, b sample) int { return cmp.Compare(a.cost*b.tokens, b.cost*a.tokens) })
+	return by[1]
+}
+
+// headroom is the share of the target that a step is planned for, in percent: no prediction is exact.
+const headroom = 90
+
+// idleTarget is how many targets long a step may be in which nothing decodes, so that arrivals and cancellations do not wait for
+// longer: large enough to compute prompts at the device's best rate.
+const idleTarget = 4
+
+// promptTokens is how many prompt tokens the step may hold beside the rows that are in it, which decode: as many as a policy says,
+// else as many as keep the step's predicted time below the smallest TPOT objective among the classes concerned, and a KV block
+// at least, so that both sides go on.
+func (c *Core) promptTokens(f *filling) int {
+	decoding, hard := len(c.batch.Rows), c.cfg.MaxBatchTokens
+	if f.lim.budgeted {
+		return min(f.lim.prefill, f.tokens)
+	}
+	target := c.target(decoding)
+	if decoding > 0 {
+		hard = c.cfg.ChunkTokens
+	} else {
+		target *= idleTarget
+	}
+	n := hard
+	if target > 0 {
+		fits, ok := c.pace.fits(decoding, target/100*headroom)
+		if !ok && decoding > 0 {
+			fits, ok = firstChunk, true
+		}
+		if ok {
+			n = max(fits, c.cfg.BlockSize)
+		}
+	}
+	if f.lim.chunked {
+		n = max(n, f.lim.chunk)
+	}
+	return min(n, hard, f.tokens)
+}
+
+// target is the smallest TPOT objective of the classes that decode in the step, or else of those that run or wait; 0 = none has one.
+func (c *Core) target(decoding int) (ns int64) {
+	add := func(class uint8) {
+		if v := c.cfg.SLO[class].TPOTNS; v > 0 && (ns == 0 || v < ns) {
+			ns = v
+		}
+	}
+	for i := range decoding {
+		add(c.batch.Rows[i].Req.Class)
+	}
+	if decoding > 0 {
+		return ns
+	}
+	for _, r := range c.running {
+		add(r.Class)
+	}
+	for class := range c.lines {
+		if c.lines[class].n > 0 {
+			add(uint8(class))
+		}
+	}
+	return ns
+}
