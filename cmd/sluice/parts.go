@@ -253,6 +253,10 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 	case -1:
 		c.MaxDraft = 0
 	}
+	c.SpareSeqs, c.CopyMin, c.SharedKV = info.SpareSeqs, info.CopyMin, info.SharedKV
+	if info.CanSave {
+		c.MaxSaved = c.Blocks * c.BlockSize
+	}
 	c.Seed = rand.Uint64() // every start draws differently; a replay has a seed of its own
 	for i, class := range cfg.Classes {
 		for _, x := range []struct {

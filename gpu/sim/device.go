@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,20 +14,23 @@ type Options struct {
 	Wall float64
 	// KVTokens, MaxSeqs, MaxBatchTokens and ContextTokens override the profile's where they are positive.
 	KVTokens, MaxSeqs, MaxBatchTokens, ContextTokens int
+	// SpareSeqs, CopyMin, SharedKV and CanSave are as in gpu.Info. The zero value can neither copy nor save.
+	SpareSeqs, CopyMin int
+	SharedKV, CanSave  bool
 	// Fault is asked before each Forward that is well formed, numbered from 1; its error is what Forward returns, and
 	// nothing is computed. For tests of those who use a device.
 	Fault func(step uint64, b *gpu.Batch) error
 }
 
 // Device is a gpu.Device that remembers every sequence's tokens and refuses what a real one would: positions with a gap,
-// a sequence twice in a batch, more KV than there is. Its logits are a pure function of the tokens before them.
+// a sequence twice in a batch, more KV than there is, what its Info says it cannot do. Its logits are a pure function of the tokens before them.
 type Device struct {
 	profile Profile
 	opt     Options
 	info    gpu.Info
 
 	seqs   []history
-	held   int // KV tokens of all sequences
+	cells  cells
 	step   uint64
 	rows   []row // of the last Forward
 	starts []int // first row of each item; one more at the end
@@ -39,10 +41,11 @@ type Device struct {
 	abort chan struct{} // of the Forward that sleeps; nil between
 }
 
-// history is a sequence's tokens as a chain of hashes, one a position, beside the tokens themselves.
+// history is a sequence's tokens as a chain of hashes, one a position, beside the tokens themselves, and where their KV is.
 type history struct {
 	tokens []gpu.Token
 	hash   []uint64
+	cell   []int32
 }
 
 // row is a kept row of logits: what it is a function of.
@@ -63,10 +66,11 @@ func Open(p Profile, o Options) *Device {
 		Device: "sim", DeviceName: "simulated " + p.Device, Model: "sim:" + p.Name, VocabSize: VocabSize,
 		KVTokens: pick(o.KVTokens, p.KVTokens), MaxSeqs: pick(o.MaxSeqs, p.MaxSeqs),
 		MaxBatchTokens: pick(o.MaxBatchTokens, p.MaxBatchTokens),
-		Warnings:       []string{"the device is simulated: what it answers is repeatable nonsense"},
+		SpareSeqs:      o.SpareSeqs, CopyMin: o.CopyMin, SharedKV: o.SharedKV, CanSave: o.CanSave,
+		Warnings: []string{"the device is simulated: what it answers is repeatable nonsense"},
 	}
 	info.ContextTokens = min(pick(o.ContextTokens, p.ContextTokens), info.KVTokens)
-	return &Device{profile: p, opt: o, info: info, seqs: make([]history, info.MaxSeqs), logits: make([]float32, VocabSize)}
+	return &Device{profile: p, opt: o, info: info, seqs: make([]history, info.MaxSeqs+info.SpareSeqs), logits: make([]float32, VocabSize)}
 }
 
 // Info says what the device can do.
@@ -85,17 +89,24 @@ func (d *Device) Forward(b *gpu.Batch) error {
 			return err
 		}
 	}
-	if d.held+add > d.info.KVTokens {
-		return fmt.Errorf("%w: %d held, %d more, %d in all", gpu.ErrNoKV, d.held, add, d.info.KVTokens)
+	if err := d.room(add); err != nil {
+		return err
 	}
 	if err := d.sleep(b); err != nil {
 		return err
 	}
-	d.held += add
 	for i := range b.Items {
 		d.compute(&b.Items[i])
 	}
 	d.starts = append(d.starts, len(d.rows))
+	return nil
+}
+
+// room is ErrNoKV when there is none for n more tokens.
+func (d *Device) room(n int) error {
+	if d.cells.held+n > d.info.KVTokens {
+		return fmt.Errorf("%w: %d held, %d more, %d in all", gpu.ErrNoKV, d.cells.held, n, d.info.KVTokens)
+	}
 	return nil
 }
 
@@ -132,6 +143,9 @@ func (d *Device) check(b *gpu.Batch) (add int, err error) {
 			}
 		}
 	}
+	if len(b.Items) > d.info.MaxSeqs {
+		return 0, fmt.Errorf("%w: %d sequences, at most %d", gpu.ErrBatch, len(b.Items), d.info.MaxSeqs)
+	}
 	if add > d.info.MaxBatchTokens {
 		return 0, fmt.Errorf("%w: %d tokens, at most %d", gpu.ErrBatch, add, d.info.MaxBatchTokens)
 	}
@@ -147,6 +161,7 @@ func (d *Device) compute(it *gpu.Item) {
 			prev = h.hash[n-1]
 		}
 		h.tokens = append(h.tokens, t)
+		h.cell = append(h.cell, d.cells.take())
 		h.hash = append(h.hash, mix(prev^uint64(t+1)*0x9e3779b97f4a7c15))
 		if i >= len(it.Tokens)-it.Logits {
 			d.rows = append(d.rows, rowAt(h))
@@ -215,66 +230,21 @@ func (d *Device) Trim(seq, pos int) error {
 	}
 	h := &d.seqs[seq]
 	if pos < len(h.tokens) {
-		d.held -= len(h.tokens) - pos
-		h.tokens, h.hash = h.tokens[:pos], h.hash[:pos]
+		for _, c := range h.cell[pos:] {
+			d.cells.drop(c)
+		}
+		h.tokens, h.hash, h.cell = h.tokens[:pos], h.hash[:pos], h.cell[:pos]
 	}
 	return nil
 }
 
-// Held is the number of KV tokens that all sequences hold. It belongs to the goroutine that calls Forward.
-func (d *Device) Held() int { return d.held }
+// Held is the number of KV tokens that all sequences hold, shared ones counted once. It belongs to the goroutine that calls Forward.
+func (d *Device) Held() int { return d.cells.held }
 
 // History is what a sequence holds, for tests. It is valid until the next Forward or Trim.
 func (d *Device) History(seq int) []gpu.Token { return d.seqs[seq].tokens }
 
 // Close does nothing.
 func (d *Device) Close() error { return nil }
-
-// Copy makes to hold the first n positions of from.
-func (d *Device) Copy(from, to, n int) error {
-	if err := d.checkCopy(from, to, n); err != nil {
-		return err
-	}
-	src, dst := &d.seqs[from], &d.seqs[to]
-	dst.tokens, dst.hash = append(dst.tokens[:0], src.tokens[:n]...), append(dst.hash[:0], src.hash[:n]...)
-	d.held += n
-	return nil
-}
-
-func (d *Device) checkCopy(from, to, n int) error {
-	switch {
-	case from < 0 || from >= len(d.seqs) || to < 0 || to >= len(d.seqs) || from == to:
-		return fmt.Errorf("copy sequence %d to %d: sequences are 0..%d", from, to, len(d.seqs)-1)
-	case len(d.seqs[to].tokens) != 0:
-		return fmt.Errorf("copy sequence %d to %d: the latter is not empty", from, to)
-	case n < 1 || n > len(d.seqs[from].tokens):
-		return fmt.Errorf("copy %d tokens of sequence %d, which holds %d", n, from, len(d.seqs[from].tokens))
-	}
-	return nil
-}
-
-// Save keeps what seq holds.
-func (d *Device) Save(seq int) (*gpu.Saved, error) {
-	if seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) == 0 {
-		return nil, fmt.Errorf("save sequence %d: it holds nothing", seq)
-	}
-	h := &d.seqs[seq]
-	kept := history{tokens: slices.Clone(h.tokens), hash: slices.Clone(h.hash)}
-	return &gpu.Saved{Tokens: len(kept.tokens), State: kept}, nil
-}
-
-// Restore makes seq hold what was saved.
-func (d *Device) Restore(seq int, s *gpu.Saved) error {
-	if s == nil {
-		return fmt.Errorf("restore sequence %d: nothing was saved", seq)
-	}
-	kept, ok := s.State.(history)
-	if !ok || seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) != 0 {
-		return fmt.Errorf("restore sequence %d: it is not empty, or what was saved is another device's", seq)
-	}
-	d.seqs[seq] = history{tokens: slices.Clone(kept.tokens), hash: slices.Clone(kept.hash)}
-	d.held += len(kept.tokens)
-	return nil
-}
 
 var _ gpu.Device = (*Device)(nil)

@@ -96,7 +96,8 @@ func (c *collector) queue(s *abi.State) {
 }
 
 func (c *collector) kv(s *abi.State) {
-	c.gauge("kv_blocks", float64(s.BlocksFree), "free")
+	c.gauge("kv_blocks", float64(s.BlocksFree-min(s.BlocksCached, s.BlocksFree)), "free")
+	c.gauge("kv_blocks", float64(s.BlocksCached), "cached")
 	c.gauge("kv_blocks", float64(s.BlocksTotal-s.BlocksFree), "used")
 	if s.BlocksTotal > 0 {
 		c.vllmGauge("kv_cache_usage_perc", 1-float64(s.BlocksFree)/float64(s.BlocksTotal))
@@ -110,6 +111,11 @@ func (c *collector) steps(s *abi.State, t *sched.Stats) {
 	c.counter("admissions_total", t.Admitted)
 	c.counter("preemptions_total", t.Preemptions)
 	c.counter("recomputed_tokens_total", t.RecomputedTokens)
+	c.counter("computed_tokens_total", t.ComputedTokens)
+	c.counter("kv_evicted_blocks_total", t.EvictedBlocks)
+	c.counter("kv_saved_requests_total", t.Saves)
+	c.counter("kv_restored_requests_total", t.Restores)
+	c.counter("kv_restored_tokens_total", t.RestoredTokens)
 	c.counter("prefill_tokens_total", t.PrefillTokens)
 	c.counter("generated_tokens_total", t.OutputTokens)
 	c.counter("forced_starts_total", t.Forced)

@@ -86,15 +86,15 @@ func answered() *trace.Record {
 	return &trace.Record{
 		V: 1, ID: "a", Class: "interactive", Outcome: "length", Status: 200, Stream: true, PromptTokens: 100, MaxTokens: 4, OutputTokens: 4,
 		Queue: ns(20 * time.Millisecond), TTFT: ns(120 * time.Millisecond), TPOT: ns(30 * time.Millisecond), MaxGap: ns(60 * time.Millisecond),
-		E2E: int64(210 * time.Millisecond), Emissions: 3,
+		E2E: int64(210 * time.Millisecond), Emissions: 3, CachedTokens: 48,
 		Gaps: []trace.Gap{{NS: 0, Tokens: 1}, {NS: int64(30 * time.Millisecond), Tokens: 1}, {NS: int64(60 * time.Millisecond), Tokens: 2}},
 	}
 }
 
 func sample() metrics.Sample {
 	s := metrics.Sample{
-		State: abi.State{WaitingRequests: 3, WaitingDeferred: 1, Running: 2, BlocksTotal: 100, BlocksFree: 75, BlockSize: 16, PolicyEpoch: 4, WaitingTokens: 500},
-		Stats: sched.Stats{Steps: 10, Arrived: 9, Admitted: 8, Preemptions: 1, OutputTokens: 50, PrefillTokens: 300, Drafted: 20, Accepted: 12},
+		State: abi.State{WaitingRequests: 3, WaitingDeferred: 1, Running: 2, BlocksTotal: 100, BlocksFree: 75, BlocksCached: 15, BlockSize: 16, PolicyEpoch: 4, WaitingTokens: 500},
+		Stats: sched.Stats{Steps: 10, Arrived: 9, Admitted: 8, Preemptions: 1, OutputTokens: 50, PrefillTokens: 300, EvictedBlocks: 7, Saves: 3, Restores: 2, RestoredTokens: 640, Drafted: 20, Accepted: 12},
 		Policies: []metrics.Policy{{Name: "queue-age", Digest: "aa11", Hooks: []metrics.Hook{
 			{Name: "admit", Calls: 7, Abstains: 2, Fallbacks: map[string]uint64{"trap": 1, "out_of_fuel": 0}},
 		}}, {Name: "tpot-cap", Digest: "bb22", Quarantined: true, Hooks: []metrics.Hook{{Name: "batch_cap", Calls: 3}}}},
@@ -155,7 +155,14 @@ func TestFiguresMeanWhatTheirNamesSay(t *testing.T) {
 		{"sluice_trace_dropped_total", 2, "reason=ring_full"},
 		{"vllm:num_requests_running", 2, "model_name=m"},
 		{"vllm:num_requests_waiting_by_reason", 2, "reason=capacity"},
-		{"vllm:kv_cache_usage_perc", 0.25, ""},
+		{"vllm:kv_cache_usage_perc", 0.25, ""}, // what is cached is not in use
+		{"vllm:prefix_cache_queries_total", 100, ""},
+		{"vllm:prefix_cache_hits_total", 48, ""},
+		{"sluice_kv_blocks", 60, "state=free"},
+		{"sluice_kv_blocks", 15, "state=cached"},
+		{"sluice_kv_blocks", 25, "state=used"},
+		{"sluice_kv_evicted_blocks_total", 7, ""},
+		{"sluice_kv_restored_tokens_total", 640, ""},
 		{"vllm:request_success_total", 1, "finished_reason=length"},
 		{"vllm:request_success_total", 1, "finished_reason=abort"},
 		{"vllm:admission_rejections_total", 1, "reason=queue_age"},

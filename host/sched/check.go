@@ -1,6 +1,10 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
 
 // Check verifies the invariants that hold between any two calls. Tests and replays call it after every step.
 //
@@ -41,6 +45,33 @@ func (c *Core) checkRequests() error {
 	for _, r := range c.ended {
 		if err := r.checkEnded(); err != nil {
 			return err
+		}
+	}
+	return c.checkLines()
+}
+
+// checkLines verifies that each class's line holds what waits of it, in the order in which it began to wait.
+func (c *Core) checkLines() error {
+	var want [abi.Classes]line
+	for _, list := range [2][]*Request{c.waiting, c.resuming} {
+		for _, r := range list {
+			want[r.Class].n++
+			want[r.Class].tokens += r.PromptTokens
+		}
+	}
+	for class := range c.lines {
+		l, n := &c.lines[class], 0
+		var last *Request
+		for r := l.first; r != nil; r = r.core.next {
+			if r.core.place != placeWaiting || int(r.Class) != class || r.core.prev != last || last != nil && r.core.queuedAt < last.core.queuedAt {
+				return fmt.Errorf("check I1: request %d stands wrongly in the line of class %d", r.ID, class)
+			}
+			last = r
+			n++
+		}
+		if l.last != last || n != l.n || n != want[class].n || l.tokens != want[class].tokens {
+			return fmt.Errorf("check I1: the line of class %d has %d requests and %d tokens, counted %d and %d, in the queue %d and %d",
+				class, n, l.tokens, l.n, l.tokens, want[class].n, want[class].tokens)
 		}
 	}
 	return nil

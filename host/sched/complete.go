@@ -48,6 +48,9 @@ func (c *Core) stepTime(now, ns int64, prefilled int) {
 func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 	r := row.Req
 	r.core.flying = false
+	if !res.Lost {
+		r.core.source = none
+	}
 	if res.Done == OutcomeFailed {
 		r.core.spoiled = true
 		if r.core.cancel != OutcomeNone {

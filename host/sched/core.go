@@ -27,6 +27,7 @@ type coreState struct {
 	blocks    int      // KV blocks held
 	hashes    []uint64 // of the full blocks of the known tokens, as far as they are known
 	hit       int      // of them, those that the prefix cache had when it was last asked
+	source    int32    // sequence that its prefix is copied from in this step, or none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none
 	savedAt   uint64   // Stats.Steps when they were saved
@@ -88,6 +89,7 @@ type Core struct {
 	running  []*Request // in the order of their scheduling
 	kv       kvCache
 	saved    int // tokens kept outside the device
+	inCache  int // prompt tokens in the queue that the prefix cache had when it was last asked
 	deferred int // requests that wait for a prefix which is being computed
 	flying   *Batch
 	ended    []*Request
@@ -224,7 +226,7 @@ func (c *Core) end(now int64, r *Request, as Outcome) {
 			r.Requeued += now - r.core.queuedAt
 		}
 	case placeRunning:
-		c.vacateSeat(r, as != OutcomeFailed && !r.core.spoiled)
+		c.vacateSeat(r, as != OutcomeFailed)
 	case placeEnded:
 		panic(fmt.Sprintf("BUG: request %d ends a second time, as %v after %v", r.ID, as, r.Outcome))
 	}
@@ -238,9 +240,10 @@ func (c *Core) end(now int64, r *Request, as Outcome) {
 	c.ended = append(c.ended, r)
 }
 
-// vacateSeat gives back seat and KV blocks. What the device knows of r stays cached while there is room, if keep says so.
+// vacateSeat gives back seat and KV blocks. What the device knows of r stays cached while there is room, if keep says so and
+// nothing went wrong.
 func (c *Core) vacateSeat(r *Request, keep bool) {
-	c.kv.leave(r, keep)
+	c.kv.leave(r, keep && !r.core.spoiled && !c.pressure.NoCache)
 	c.running = remove(c.running, r)
 	c.tenants.get(r.Tenant).running--
 }

@@ -28,8 +28,18 @@ func (c *Core) entryBlocks(r *Request) int {
 
 // hit is how many blocks of r's text are in the prefix cache.
 func (c *Core) hit(r *Request) int {
+	c.inCache -= c.cachedTokens(r)
 	r.core.hit = c.kv.match(r.core.hashes, r.core.hit)
+	c.inCache += c.cachedTokens(r)
 	return r.core.hit
+}
+
+// cachedTokens is what r, if it has not run yet, need not compute of its prompt, as far as the cache was asked.
+func (c *Core) cachedTokens(r *Request) int {
+	if r.core.place != placeWaiting || r.core.preempted {
+		return 0
+	}
+	return c.reusable(r, r.core.hit) * c.cfg.BlockSize
 }
 
 // reusable is how many blocks r need not compute: never all of its tokens, since the last one's logits are wanted.
@@ -154,6 +164,7 @@ func (k *kvCache) loss(seq int, hashes []uint64, n int) int {
 // occupy gives r its sequence and the KV blocks for it, as e says. The blocks must be available.
 func (c *Core) occupy(r *Request, e entry) {
 	k, total := &c.kv, c.entryBlocks(r)
+	r.core.source = none
 	switch e.kind {
 	case entryAdopted:
 		k.adopt(r, e.seq, e.blocks)
@@ -163,6 +174,7 @@ func (c *Core) occupy(r *Request, e entry) {
 			k.evict(e.blocks, e.seq)
 		}
 		k.copyTo(r, e.seq, to, e.blocks)
+		r.core.source = int32(e.seq)
 	default:
 		k.seat(r, k.emptySeq(-1), 0)
 	}

@@ -117,6 +117,15 @@ func (k *kvCache) trim(seq, n int) {
 	k.ops = append(k.ops, Op{Kind: OpTrim, Seq: seq, Tokens: n * k.size})
 }
 
+// forgetCached empties all sequences that nothing runs on.
+func (k *kvCache) forgetCached() {
+	for seq := range k.seqs {
+		if s := &k.seqs[seq]; s.req == nil && len(s.path) > 0 {
+			k.trim(seq, 0)
+		}
+	}
+}
+
 // touch says that the first n blocks of a sequence are wanted now.
 func (k *kvCache) touch(seq, n int) {
 	k.clock++

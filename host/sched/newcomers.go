@@ -153,6 +153,8 @@ func (c *Core) countHit(r *Request) {
 	if len(r.core.hashes) > 0 {
 		c.stats.PrefixQueries += uint64(r.PromptTokens)
 		c.stats.PrefixHits += uint64(r.Cached)
+		c.win.cur().queried += int64(r.PromptTokens)
+		c.win.cur().found += int64(r.Cached)
 	}
 }
 

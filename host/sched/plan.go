@@ -1,7 +1,9 @@
 package sched
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -181,7 +183,7 @@ func (c *Core) placePrefills(f *filling) {
 		share = (f.prefill + 1) / 2
 	}
 	c.placePrefill(f, oldest, share)
-	sortStable(others, func(a, b *Request) bool { return a.known()-a.Computed < b.known()-b.Computed })
+	slices.SortStableFunc(others, func(a, b *Request) int { return cmp.Compare(a.known()-a.Computed, b.known()-b.Computed) })
 	for _, r := range others {
 		c.placePrefill(f, r, f.prefill)
 	}

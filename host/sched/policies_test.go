@@ -59,6 +59,7 @@ var policies = map[string]abi.Decider{
 		return abi.Verdict{}
 	}},
 	"newest-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: -int64(r.ID)} }},
+	"class-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: int64(r.Class)} }},
 	"class-preempts": answers{rank: func(r *abi.Row) abi.Ranking {
 		return abi.Ranking{Score: int64(r.Class), VictimRank: int64(r.Class), Flags: uint32(abi.RankFlagMayPreempt)}
 	}},
@@ -66,6 +67,7 @@ var policies = map[string]abi.Decider{
 	"nothing-enters": answers{batch: func(*abi.State) abi.BatchPlan {
 		return abi.BatchPlan{MaxSeqs: 1, ReserveSeqs: 1 << 30}
 	}},
+	"only-class-0": answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ReserveSeqs: 1 << 30} }},
 	"draft-3":  answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3} }},
 	"draft-99": answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 99} }},
 }

@@ -14,7 +14,7 @@ func (c *Core) grow(f *filling, r *Request, n int) bool {
 		if v == nil {
 			return false
 		}
-		c.preempt(f.now, v)
+		c.preempt(f.now, v, true)
 	}
 	c.take(r, need)
 	return true
@@ -68,14 +68,16 @@ func (c *Core) preferVictim(v, w *Request) bool {
 func (c *Core) lastChance(r *Request) bool { return r.Preemptions >= c.cfg.MaxPreemptions }
 
 // preempt takes seat and KV blocks from a running request. Its tokens stay known; their KV is saved where that is cheaper
-// than to compute it again, and else stays cached as long as nothing needs the room.
-func (c *Core) preempt(now int64, r *Request) {
-	ends := c.lastChance(r)
-	lost := c.waste(r)
-	if !ends && c.save(r) {
+// than to compute it again, and else stays cached as long as nothing needs the room. Unless keep is set it is lost.
+func (c *Core) preempt(now int64, r *Request, keep bool) {
+	ends, lost := c.lastChance(r), r.Computed
+	if keep {
+		lost = c.waste(r)
+	}
+	if keep && !ends && c.save(r) {
 		lost = 0
 	}
-	c.vacateSeat(r, true)
+	c.vacateSeat(r, keep)
 	r.Preemptions++
 	c.stats.Preemptions++
 	c.event(abi.EventKindPreempted, now, r, int64(lost))
@@ -124,7 +126,7 @@ func (c *Core) clearPlace(f *filling) {
 		}
 	}
 	if worst != nil {
-		c.preempt(f.now, worst)
+		c.preempt(f.now, worst, true)
 		f.claim = r
 	}
 }

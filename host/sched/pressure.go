@@ -9,7 +9,17 @@ type Pressure struct {
 }
 
 // SetPressure applies from the next decision on. It is called between Complete and the next Plan. What runs goes on.
-func (c *Core) SetPressure(p Pressure) { c.pressure = p }
+func (c *Core) SetPressure(p Pressure) {
+	c.pressure = p
+	if p.NoCache {
+		c.kv.forgetCached()
+	}
+	if p.NoSaved && c.saved > 0 {
+		for _, r := range c.resuming {
+			c.forget(r)
+		}
+	}
+}
 
 // limitSeqs is the places that the batch plan may fill.
 func (c *Core) limitSeqs(planned int) int {
@@ -33,12 +43,15 @@ func (c *Core) StepUnwanted() bool {
 }
 
 // lose is what becomes of a request whose KV the device does not have: it is computed again, from its first token, and takes
-// nothing from the cache, which was wrong about it once.
+// nothing from the cache, which was wrong about it once. A cached sequence that it was copied from is given up too.
 func (c *Core) lose(now int64, r *Request) {
 	if r.core.cancel != OutcomeNone {
 		c.end(now, r, r.core.cancel)
 		return
 	}
-	r.Hashes = nil
-	c.preempt(now, r)
+	if from := r.core.source; from != none && c.kv.seqs[from].req == nil {
+		c.kv.trim(int(from), 0)
+	}
+	r.core.hashes = nil
+	c.preempt(now, r, false)
 }

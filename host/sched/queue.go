@@ -29,6 +29,7 @@ func (c *Core) enqueue(now int64, r *Request) {
 	c.tenants.get(r.Tenant).waiting++
 	c.lines[r.Class].push(r)
 	c.expiresSoon(r)
+	c.hit(r)
 }
 
 // requeue puts a preempted request before all that never ran.
@@ -49,6 +50,7 @@ func (c *Core) requeue(now int64, r *Request) {
 func (c *Core) dequeue(r *Request) {
 	c.tenants.get(r.Tenant).waiting--
 	c.lines[r.Class].drop(r)
+	c.inCache -= c.cachedTokens(r)
 	if r.core.preempted {
 		c.resuming = remove(c.resuming, r)
 		return

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -51,7 +52,7 @@ func (c *Core) askRanking(now int64) abi.PolicyID {
 		r.core.score, r.core.victim, r.core.flags = k.Score, k.VictimRank, abi.RankFlag(k.Flags)
 	}
 	c.ranked = append(c.ranked, shown[:nWait]...)
-	sortStable(c.ranked, func(a, b *Request) bool { return a.core.score < b.core.score })
+	sortByScore(c.ranked)
 	return by
 }
 
@@ -74,21 +75,17 @@ func (c *Core) byRank(f *filling) []*Request {
 	order := append(c.pick[:0], c.running...)
 	c.pick = order
 	if f.rankBy != abi.Native {
-		sortStable(order, func(a, b *Request) bool { return a.core.score < b.core.score })
+		sortByScore(order)
 	}
 	return order
 }
 
-func sortStable(list []*Request, less func(a, b *Request) bool) {
-	slices.SortStableFunc(list, func(a, b *Request) int {
-		switch {
-		case less(a, b):
-			return -1
-		case less(b, a):
-			return 1
-		}
-		return 0
-	})
+// sortByScore keeps the order of equals. From one step to the next the order seldom changes, and looking is cheaper than sorting.
+func sortByScore(list []*Request) {
+	byScore := func(a, b *Request) int { return cmp.Compare(a.core.score, b.core.score) }
+	if !slices.IsSortedFunc(list, byScore) {
+		slices.SortStableFunc(list, byScore)
+	}
 }
 
 // ranAfter reports whether v came into the batch after r: the tie-break among running requests. It never lets a request

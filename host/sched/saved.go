@@ -17,7 +17,7 @@ func (c *Core) preemptionCost(r *Request) int64 {
 
 // savable tells whether r could be saved if that were cheaper.
 func (c *Core) savable(r *Request) bool {
-	return c.cfg.Costs.SaveToken > 0 && c.cfg.Costs.PrefillToken > 0 && r.Computed > 0 && r.Computed <= c.cfg.MaxSaved
+	return !c.pressure.NoSaved && c.cfg.Costs.SaveToken > 0 && c.cfg.Costs.PrefillToken > 0 && r.Computed > 0 && r.Computed <= c.cfg.MaxSaved
 }
 
 // save keeps what r's sequence holds outside the device if to compute it again would take longer. Room for it is that of
@@ -94,9 +94,7 @@ func (c *Core) DropKV(now int64) {
 		c.vacateSeat(r, false)
 		c.stop(now, r)
 	}
-	for seq := range c.kv.seqs {
-		c.kv.trim(seq, 0)
-	}
+	c.kv.forgetCached()
 	for _, r := range c.resuming {
 		c.forget(r)
 	}

@@ -23,8 +23,9 @@ var update = flag.Bool("update", false, "write what the scripts print as what th
 //	arrive id=1 prompt=8 max=4 [class= priority= ttl= deadline= bytes= now=]
 //	tick|plan|complete|step [now=]   step is plan and complete with one token a sampling row
 //	cancel id=1                      the client goes away
-//	drain                            refuse arrivals
-//	ended|show                       who ended and how; who waits and runs
+//	drain|pause|resume               refuse arrivals; start no step; go on
+//	ended|show|notices               who ended and how; who waits and runs; what an operator should hear
+//	refused                          how many were refused, by class, reason and limit
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -123,14 +124,43 @@ func (s *script) do(words []string) {
 		s.core.Cancel(s.now, uint64(arg["id"]), sched.OutcomeCancelledRunning)
 	case "drain":
 		s.core.SetHostState(s.now, abi.HostStateDraining)
+	case "pause":
+		s.core.SetHostState(s.now, abi.HostStatePaused)
+	case "resume":
+		s.core.SetHostState(s.now, abi.HostStateRunning)
+	case "notices":
+		for _, n := range s.core.TakeNotices() {
+			fmt.Fprintf(&s.out, "%v: request %d of class %d, %s by %d, %d times\n", n.Kind, n.ID, n.Class, noticeValue(n), n.By, n.Times)
+		}
 	case "ended":
 		s.ended()
 	case "show":
 		st := s.core.Stats()
 		fmt.Fprintf(&s.out, "waiting %d, running %d, blocks %d, preemptions %d, forced %d\n", s.core.Waiting(), s.core.Running(), s.core.BlocksUsed(), st.Preemptions, st.Forced)
+	case "refused":
+		for class, k := range s.core.Stats().Refused {
+			for reason, n := range k.ByReason {
+				if n > 0 {
+					fmt.Fprintf(&s.out, "class %d: %d %v\n", class, n, abi.Reason(reason))
+				}
+			}
+			for i, n := range k.ByLimit {
+				if n > 0 {
+					fmt.Fprintf(&s.out, "class %d: %d by %s\n", class, n, sched.Limits()[i])
+				}
+			}
+		}
 	default:
 		s.t.Fatalf("unknown command %q", words[0])
 	}
+}
+
+// noticeValue is the value in its unit: ms but for what can never fit.
+func noticeValue(n sched.Notice) string {
+	if n.Kind == sched.NoticeInfeasible {
+		return fmt.Sprintf("%d tokens, %s,", n.Value, n.Limit)
+	}
+	return fmt.Sprintf("after %d ms", n.Value/1e6)
 }
 
 func (s *script) start() {
@@ -170,6 +200,14 @@ func (s *script) configure(arg map[string]int) {
 			s.cfg.MaxBypass = v
 		case "preemptions":
 			s.cfg.MaxPreemptions = v
+		case "age":
+			for i := range s.cfg.AgeAfter {
+				s.cfg.AgeAfter[i] = int64(v) * 1e6
+			}
+		case "rejecting":
+			s.cfg.RejectingAfter = int64(v) * 1e6
+		case "full", "expired", "late":
+			*map[string]*int{"full": &s.cfg.Statuses.QueueFull, "expired": &s.cfg.Statuses.TTL, "late": &s.cfg.Statuses.Deadline}[k] = v
 		default:
 			s.t.Fatalf("unknown setting %q", k)
 		}

@@ -42,8 +42,8 @@ func (c *Core) snapshot(now int64, reads abi.Group) {
 func (c *Core) snapshotQueue(now int64) {
 	s := &c.state
 	s.WaitingRequests, s.PreemptedWaiting = uint32(c.Waiting()), uint32(len(c.resuming))
-	s.WaitingTokens, s.WaitingBytes, s.QueueLimit = uint64(c.waitingTokens), uint64(c.waitingBytes), uint32(c.cfg.MaxWaiting)
-	s.OldestWaitNS = c.oldest(now)
+	s.WaitingTokens, s.WaitingBytes, s.QueueLimit = uint64(c.waitingTokens-c.inCache), uint64(c.waitingBytes), uint32(c.cfg.MaxWaiting)
+	s.OldestWaitNS, s.WaitingDeferred = c.oldest(now), uint32(min(c.deferred, c.Waiting()))
 }
 
 func (c *Core) snapshotClasses(now int64) {
@@ -109,6 +109,9 @@ func (c *Core) snapshotSpeed(now int64) {
 		set(abi.StateHasEstimatedWaitNS, &s.EstimatedWaitNS, wait)
 	}
 	t, span := w.total(), w.span()
+	if t.queried > 0 {
+		s.PrefixHitPPM, s.Valid = ppm(uint64(t.found), uint64(t.queried)), s.Valid|abi.StateHasPrefixHitPPM
+	}
 	if t.prefilled > 0 {
 		s.PrefillTokensPerS, s.Valid = uint32(t.prefilled*1e9/span), s.Valid|abi.StateHasPrefillTokensPerS
 	}
@@ -147,9 +150,12 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 	if r.core.place == placeWaiting {
 		row.WaitNS = c.waited(now, r)
 	}
+	if row.CachedTokens = uint32(r.Cached); r.Scheduled == 0 {
+		row.CachedTokens = uint32(c.reusable(r, c.hit(r)) * c.cfg.BlockSize)
+	}
 	if c.reads&abi.GroupRowKV != 0 {
 		row.KVHeld, row.KVNeedPeak = uint32(r.core.blocks), uint32(c.blocksFor(r.peak()))
-		row.KVNeedNext = uint32(max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks))
+		row.KVNeedNext = uint32(c.needNext(r))
 		row.Preemptions, row.TokensLost = uint32(r.Preemptions), uint32(r.TokensLost)
 	}
 	if c.reads&abi.GroupRowTenant != 0 {
@@ -174,6 +180,14 @@ func (c *Core) fillRow(row *abi.Row, r *Request, now int64, phase abi.Phase) {
 	optional(row, &row.FirstTokenNS, abi.RowHasFirstTokenNS, r.FirstToken)
 	optional(row, &row.LastTokenNS, abi.RowHasLastTokenNS, r.LastToken)
 	optional(row, &row.MaxGapNS, abi.RowHasMaxGapNS, r.MaxGap)
+}
+
+// needNext is how many KV blocks r takes in its next step. To enter it takes those of all its known tokens, but what it finds.
+func (c *Core) needNext(r *Request) int {
+	if r.core.place == placeRunning {
+		return max(0, c.blocksFor(min(r.known(), r.Computed+c.cfg.ChunkTokens))-r.core.blocks)
+	}
+	return c.entryBlocks(r) - c.reusable(r, r.core.hit)
 }
 
 // optional sets a field whose absence is 0 in Request.

@@ -20,6 +20,7 @@ type tally struct {
 	drained                  int64 // left the queue for a place after a wait
 	busyNS                   int64 // time in which something waited
 	prefilled, emitted       int64 // tokens
+	queried, found           int64 // prompt tokens looked up in the prefix cache, and those that it had
 	classAdmitted, classShed [abi.Classes]uint32
 }
 
@@ -30,6 +31,8 @@ func (t *tally) add(o *tally, sign int64) {
 	t.busyNS += sign * o.busyNS
 	t.prefilled += sign * o.prefilled
 	t.emitted += sign * o.emitted
+	t.queried += sign * o.queried
+	t.found += sign * o.found
 }
 
 // windows holds the recent past. Its time only moves in advance.

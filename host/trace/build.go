@@ -31,7 +31,7 @@ func FromRequest(r *sched.Request, class string, who func(abi.PolicyID) Decider)
 		PromptTokens: r.PromptTokens, MaxTokens: r.MaxTokens, OutputTokens: r.Generated, Attempt: r.Attempt, TTL: r.TTL,
 		Outcome: r.Outcome.String(), Status: status(r),
 		E2E: r.Ended - r.Arrival, Emissions: r.Emissions,
-		Preemptions: r.Preemptions, TokensLost: r.TokensLost, Requeued: r.Requeued,
+		Preemptions: r.Preemptions, TokensLost: r.TokensLost, Requeued: r.Requeued, CachedTokens: r.Cached,
 		Drafted: r.Drafted, Accepted: r.Accepted,
 		Admit: who(r.AdmitBy), Prioritize: who(r.PriorityBy), Batch: who(r.BatchBy), Spec: who(r.SpecBy),
 	}

@@ -88,6 +88,16 @@ func TestAShedRequestHasNoLatencies(t *testing.T) {
 	}
 }
 
+func TestARecordSaysWhatPreemptionsAndTheCacheDid(t *testing.T) {
+	rec := FromRequest(&sched.Request{
+		PromptTokens: 40, MaxTokens: 4, Generated: 4, Emissions: 4, Arrival: 100, Enqueued: 100, Scheduled: 200, FirstToken: 300, LastToken: 900, Ended: 900,
+		Outcome: sched.OutcomeLength, Preemptions: 2, TokensLost: 17, Requeued: 55, Cached: 32,
+	}, "batch", nil)
+	if rec.CachedTokens != 32 || rec.Preemptions != 2 || rec.TokensLost != 17 || rec.Requeued != 55 {
+		t.Errorf("%+v", rec)
+	}
+}
+
 // Whatever monotone stamps a scheduler hands over, the record that follows holds every invariant and agrees with the
 // definitions.
 func TestRecordsOfEndedRequestsAreValid(t *testing.T) {

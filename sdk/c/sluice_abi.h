@@ -78,7 +78,7 @@ enum {
     SLUICE_EVENT_KIND_SCHEDULED = 1, // got a place in the batch
     SLUICE_EVENT_KIND_FIRST_TOKEN = 2, // emitted its first token
     SLUICE_EVENT_KIND_ENDED = 3, // ended; value is the outcome
-    SLUICE_EVENT_KIND_PREEMPTED = 4, // lost its KV blocks; value is the tokens lost
+    SLUICE_EVENT_KIND_PREEMPTED = 4, // lost its KV blocks; value is the tokens that it may have to compute again
 };
 
 // Group is a set of fields that a policy reads. Fields without a group are always there. What a policy reads without declaring it is unspecified. Its type is uint32_t.
@@ -193,8 +193,8 @@ typedef struct sluice_state {
     uint32_t last_step_tokens; // tokens computed by the last step
     uint32_t block_size; // tokens in a KV block
     uint32_t blocks_total; // KV blocks
-    uint32_t blocks_free; // KV blocks that nothing holds
-    uint32_t blocks_cached; // KV blocks that only the prefix cache holds
+    uint32_t blocks_free; // KV blocks that no request holds; the cached ones are among them
+    uint32_t blocks_cached; // of the free KV blocks, those that hold a prefix until they are needed
     uint32_t blocks_reserved; // further KV blocks that the running requests are expected to need
     uint32_t prefix_hit_ppm; // share of prompt tokens found in the prefix cache
     int64_t step_ns; // mean step time over the window
@@ -320,13 +320,13 @@ typedef struct sluice_row {
     uint8_t speculation_allowed; // 0 when the client opted out
     uint32_t attempt; // how often the client says that it tried before
     uint32_t prompt_tokens; // length of the prompt
-    uint32_t cached_tokens; // prompt tokens found in the prefix cache
+    uint32_t cached_tokens; // prompt tokens found in the prefix cache; while it waits, those that would be found now
     uint32_t computed_tokens; // tokens whose KV is computed
     uint32_t generated_tokens; // tokens emitted
     uint32_t max_tokens; // the client's limit of output tokens
     uint32_t expected_output_p50; // median output of the class's recent requests
     uint32_t expected_output_p90; // 90th percentile of the same
-    uint32_t kv_held; // KV blocks held
+    uint32_t kv_held; // KV blocks held; one that requests share counts for each
     uint32_t kv_need_next; // further KV blocks that its next step needs
     uint32_t kv_need_peak; // KV blocks at prompt + max_tokens
     uint32_t preemptions; // how often it was preempted

@@ -188,7 +188,7 @@ const (
 	EventKindScheduled  EventKind = 1 // got a place in the batch
 	EventKindFirstToken EventKind = 2 // emitted its first token
 	EventKindEnded      EventKind = 3 // ended; value is the outcome
-	EventKindPreempted  EventKind = 4 // lost its KV blocks; value is the tokens lost
+	EventKindPreempted  EventKind = 4 // lost its KV blocks; value is the tokens that it may have to compute again
 )
 
 // String returns the value's name in the schema, in snake case, or "unknown".
@@ -340,8 +340,8 @@ type State struct {
 	LastStepTokens       uint32 // tokens computed by the last step
 	BlockSize            uint32 // tokens in a KV block
 	BlocksTotal          uint32 // KV blocks
-	BlocksFree           uint32 // KV blocks that nothing holds
-	BlocksCached         uint32 // KV blocks that only the prefix cache holds
+	BlocksFree           uint32 // KV blocks that no request holds; the cached ones are among them
+	BlocksCached         uint32 // of the free KV blocks, those that hold a prefix until they are needed
 	BlocksReserved       uint32 // further KV blocks that the running requests are expected to need
 	PrefixHitPPM         uint32 // share of prompt tokens found in the prefix cache
 	_                    [4]byte
@@ -477,13 +477,13 @@ type Row struct {
 	SpeculationAllowed uint8  // 0 when the client opted out
 	Attempt            uint32 // how often the client says that it tried before
 	PromptTokens       uint32 // length of the prompt
-	CachedTokens       uint32 // prompt tokens found in the prefix cache
+	CachedTokens       uint32 // prompt tokens found in the prefix cache; while it waits, those that would be found now
 	ComputedTokens     uint32 // tokens whose KV is computed
 	GeneratedTokens    uint32 // tokens emitted
 	MaxTokens          uint32 // the client's limit of output tokens
 	ExpectedOutputP50  uint32 // median output of the class's recent requests
 	ExpectedOutputP90  uint32 // 90th percentile of the same
-	KVHeld             uint32 // KV blocks held
+	KVHeld             uint32 // KV blocks held; one that requests share counts for each
 	KVNeedNext         uint32 // further KV blocks that its next step needs
 	KVNeedPeak         uint32 // KV blocks at prompt + max_tokens
 	Preemptions        uint32 // how often it was preempted

@@ -108,7 +108,7 @@ export enum EventKind {
   FirstToken = 2,
   /** ended; value is the outcome */
   Ended = 3,
-  /** lost its KV blocks; value is the tokens lost */
+  /** lost its KV blocks; value is the tokens that it may have to compute again */
   Preempted = 4,
 }
 
@@ -291,9 +291,9 @@ export const STATE_SIZE: u32 = 2392;
   blockSize: u32;
   /** KV blocks */
   blocksTotal: u32;
-  /** KV blocks that nothing holds */
+  /** KV blocks that no request holds; the cached ones are among them */
   blocksFree: u32;
-  /** KV blocks that only the prefix cache holds */
+  /** of the free KV blocks, those that hold a prefix until they are needed */
   blocksCached: u32;
   /** further KV blocks that the running requests are expected to need */
   blocksReserved: u32;
@@ -507,7 +507,7 @@ export const ROW_SIZE: u32 = 216;
   attempt: u32;
   /** length of the prompt */
   promptTokens: u32;
-  /** prompt tokens found in the prefix cache */
+  /** prompt tokens found in the prefix cache; while it waits, those that would be found now */
   cachedTokens: u32;
   /** tokens whose KV is computed */
   computedTokens: u32;
@@ -519,7 +519,7 @@ export const ROW_SIZE: u32 = 216;
   expectedOutputP50: u32;
   /** 90th percentile of the same */
   expectedOutputP90: u32;
-  /** KV blocks held */
+  /** KV blocks held; one that requests share counts for each */
   kvHeld: u32;
   /** further KV blocks that its next step needs */
   kvNeedNext: u32;

@@ -259,7 +259,7 @@ impl EventKind {
     pub const FIRST_TOKEN: EventKind = EventKind(2);
     /// Ended; value is the outcome.
     pub const ENDED: EventKind = EventKind(3);
-    /// Lost its KV blocks; value is the tokens lost.
+    /// Lost its KV blocks; value is the tokens that it may have to compute again.
     pub const PREEMPTED: EventKind = EventKind(4);
 
     /// The value's name in the schema, or `unknown`.
@@ -550,9 +550,9 @@ pub struct State {
     pub block_size: u32,
     /// KV blocks.
     pub blocks_total: u32,
-    /// KV blocks that nothing holds.
+    /// KV blocks that no request holds; the cached ones are among them.
     pub blocks_free: u32,
-    /// KV blocks that only the prefix cache holds.
+    /// Of the free KV blocks, those that hold a prefix until they are needed.
     pub blocks_cached: u32,
     /// Further KV blocks that the running requests are expected to need.
     pub blocks_reserved: u32,
@@ -1032,7 +1032,7 @@ pub struct Row {
     pub attempt: u32,
     /// Length of the prompt.
     pub prompt_tokens: u32,
-    /// Prompt tokens found in the prefix cache.
+    /// Prompt tokens found in the prefix cache; while it waits, those that would be found now.
     pub cached_tokens: u32,
     /// Tokens whose KV is computed.
     pub computed_tokens: u32,
@@ -1044,7 +1044,7 @@ pub struct Row {
     pub raw_expected_output_p50: u32,
     #[doc(hidden)]
     pub raw_expected_output_p90: u32,
-    /// KV blocks held.
+    /// KV blocks held; one that requests share counts for each.
     pub kv_held: u32,
     /// Further KV blocks that its next step needs.
     pub kv_need_next: u32,
