@@ -36,7 +36,7 @@ type rate struct {
 }
 
 // throughputTarget is the least ratio to a peer that is aimed at.
-var throughputTarget = map[string]float64{nameLlama: 1.0, nameVLLM: 1.3}
+var throughputTarget = map[string]float64{nameLlama: 1.0, nameVLLM: 1.3, nameVLLMFull: 1.3}
 
 // runThroughput has each server generate answers of a fixed length in a closed loop, the servers in turns.
 func runThroughput(ctx context.Context, o options, sluice *server, peers []*server) ([]rate, error) {
