@@ -15,7 +15,7 @@ name=load-tools
 root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 . "$root/scripts/cache.sh"
 
-# tool NAME VERSION MINOR GIGABYTES
+# tool NAME VERSION MINOR GIGABYTES: MINOR is the Python that its list was made for.
 tool() {
   local folder=$cache/$1-$2 list=$root/scripts/load-tools/$1.txt
   ! have_env "$folder" "$list" || return 0
@@ -39,6 +39,6 @@ open_cache
 model=$cache/models/SmolLM2-135M-Instruct-bf16
 "$root/scripts/peers.sh" vllm
 tool inference-perf 0.7.0 12 1
-tool aiperf 0.13.0 11 2
-tool guidellm 0.8.1 10 6
+tool aiperf 0.13.0 12 2
+tool guidellm 0.8.1 12 6
 cmp -s "$root/scripts/load-tools/tokenizer_config.json" "$cache/load-tools/tokenizer/tokenizer_config.json" || write_tokenizer
