@@ -57,6 +57,12 @@ func TestLongPromptSummary(t *testing.T) {
 	if err != nil || r.MaxGap != 80 || r.TTFTP95 != 70 || r.LongTTFT != 200 || r.Failed != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if got := r.judge(0.1); got == met(true) {
+		t.Errorf("with %d requests refused the target is %s", r.Failed, got)
+	}
+	if r.Failed = 0; r.judge(longTarget) != met(true) || r.judge(longTarget+0.01) != met(false) {
+		t.Error("the target's limit")
+	}
 	if _, err := summarizeLong("s", chats[2:], nil, nil); err == nil {
 		t.Error("no chat was served, and a summary was made")
 	}
