@@ -9,30 +9,32 @@ import (
 	"testing"
 )
 
-// Every fault from 1 to 24 has its row, and every test that a row names is there.
+// Every fault from 1 to 24 has its row, further ones come in their order, and every test that a row names is there.
 func TestFaultsNameTestsThatExist(t *testing.T) {
 	text, err := os.ReadFile("FAULTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := 1
+	last := 0
 	for _, line := range strings.Split(string(text), "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
 			continue
 		}
-		if n, err := strconv.Atoi(strings.TrimSpace(cells[1])); err != nil {
+		n, err := strconv.Atoi(strings.TrimSpace(cells[1]))
+		if err != nil {
 			continue // the heading
-		} else if n != want {
-			t.Errorf("fault %d where %d belongs", n, want)
 		}
-		if named(t, "fault "+strconv.Itoa(want), cells[4]) == 0 {
-			t.Errorf("fault %d names no test", want)
+		if n <= last || n != last+1 && n <= 24 {
+			t.Errorf("fault %d after %d", n, last)
 		}
-		want++
+		last = n
+		if named(t, "fault "+strconv.Itoa(n), cells[4]) == 0 {
+			t.Errorf("fault %d names no test", n)
+		}
 	}
-	if want != 25 {
-		t.Errorf("%d faults, want 24", want-1)
+	if last < 24 {
+		t.Errorf("the last fault is %d, want 24 at least", last)
 	}
 }
 

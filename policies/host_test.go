@@ -166,7 +166,7 @@ func traffic(t *testing.T, cost sim.Cost, records []trace.Record, chain ...plugi
 	var out []trace.Record
 	in := replay.Input{
 		Records: records, Seed: 1, Acceptance: 0.9, OnEnd: func(r *trace.Record) { out = append(out, *r) },
-		Sim: sim.Profile{Cost: cost, Name: "linear", ContextTokens: 4096, KVTokens: 65536, MaxSeqs: 16, MaxBatchTokens: 2048, ChunkTokens: 512},
+		Sim: sim.Profile{Cost: cost, Name: "linear", ContextTokens: 4096, KVTokens: 65536, MaxSeqs: 16, MaxBatchTokens: 2048},
 	}
 	if len(chain) > 0 {
 		host := load(t, chain...)

@@ -4,7 +4,7 @@
 //	go run ./bench/step [--runs 5] [--steps 2000]
 //
 // In "steady" all places are taken and nothing ends; in "turnover" one request ends in every step and another takes its place; in
-// "tick" the queue is looked through, which the engine does every 10 ms. ns are the fastest of the runs, since a
+// "short" there are places, but no KV blocks for anybody who waits; in "tick" the queue is looked through, which the engine does every 10 ms. ns are the fastest of the runs, since a
 // neighbour on the machine only ever adds to them.
 package main
 
@@ -49,7 +49,7 @@ func run(runs, steps int) error {
 	fmt.Fprintln(w, "BATCH\tWAITING\tWHAT\tNATIVE_NS\tALLOCS\tPOLICIES_NS\tALLOCS")
 	for _, batch := range []int{64, 16, 1} { // tpot-cap only gradually lets more in than it has seen
 		for _, waiting := range []int{0, 256, 1000} {
-			for _, kind := range []string{"steady", "turnover", "tick"} {
+			for _, kind := range []string{"steady", "turnover", "short", "tick"} {
 				native, err := measure(batch, waiting, kind, runs, steps, nil)
 				if err != nil {
 					return err
@@ -113,11 +113,11 @@ func measure(batch, waiting int, kind string, runs, steps int, host *shipped) (f
 }
 
 func once(batch, waiting int, kind string, steps int, host *shipped) (figure, error) {
-	l, err := newLoop(batch, waiting, host)
+	l, err := newLoop(batch, waiting, kind == "short", host)
 	if err != nil {
 		return figure{}, err
 	}
-	act := map[string]func(){"steady": func() { l.step(false) }, "turnover": func() { l.step(true) }, "tick": func() { l.core.Tick(l.now) }}[kind]
+	act := map[string]func(){"steady": func() { l.step(false) }, "short": func() { l.step(false) }, "turnover": func() { l.step(true) }, "tick": func() { l.core.Tick(l.now) }}[kind]
 	for range steps / 10 { // the buffers grow to their size
 		act()
 	}
@@ -150,9 +150,13 @@ type loop struct {
 // stepNS is the time between two steps: the policies that count time must not shed what waits before the run is over.
 const stepNS = 1e6
 
-func newLoop(batch, waiting int, host *shipped) (*loop, error) {
-	cfg := sched.DefaultConfig(batch, max(512, batch), 1<<20, 1<<30)
+func newLoop(batch, waiting int, short bool, host *shipped) (*loop, error) {
+	cfg := sched.DefaultConfig(batch, max(512, 2*batch), 1<<20, 1<<30)
 	cfg.MaxDraft = 4
+	if short {
+		cfg.MaxSeqs *= 2
+		cfg.Blocks, cfg.MaxWaitingTokens = 60_000, 1<<40
+	}
 	core, err := sched.New(cfg, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
@@ -163,17 +167,24 @@ func newLoop(batch, waiting int, host *shipped) (*loop, error) {
 		d, epoch, _ := host.Swap(l.now)
 		core.SetPolicies(d, epoch)
 	}
-	for range batch + waiting {
-		l.arrive()
+	for range batch {
+		l.arrive(16, 1<<19)
 	}
 	for range 4 * batch {
 		l.step(false)
 	}
+	prompt, tokens := 16, 1<<19
+	if short { // more than what those leave that run
+		prompt, tokens = (cfg.Blocks-batch)*cfg.BlockSize, 1
+	}
+	for range waiting {
+		l.arrive(prompt, tokens)
+	}
 	return l, nil
 }
 
-// arrive adds a request without an end. Every third is of the second class, behind the first, so that nobody is preempted.
-func (l *loop) arrive() {
+// arrive adds a request. Every third is of the second class, behind the first, so that nobody is preempted.
+func (l *loop) arrive(prompt, tokens int) {
 	l.next++
 	if len(l.spare) == 0 {
 		l.spare = append(l.spare, new(sched.Request))
@@ -181,7 +192,7 @@ func (l *loop) arrive() {
 	n := len(l.spare) - 1
 	r := l.spare[n]
 	l.spare = l.spare[:n]
-	*r = sched.Request{ID: l.next, Arrival: l.now, PromptTokens: 16, MaxTokens: 1 << 19, Class: uint8(l.next % 3 / 2), Tenant: l.next % 8}
+	*r = sched.Request{ID: l.next, Arrival: l.now, PromptTokens: prompt, MaxTokens: tokens, Class: uint8(l.next % 3 / 2), Tenant: l.next % 8}
 	l.burst[0] = r
 	l.core.Arrive(l.now, l.burst[:]...)
 }
@@ -210,6 +221,6 @@ func (l *loop) step(turnover bool) {
 	l.core.Complete(l.now, l.results)
 	for _, r := range l.core.TakeEnded() {
 		l.spare = append(l.spare, r)
-		l.arrive()
+		l.arrive(16, 1<<19)
 	}
 }

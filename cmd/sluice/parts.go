@@ -247,6 +247,10 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 			*x.at = x.wanted
 		}
 	}
+	if l.MaxWaitingBytes > 0 {
+		c.MaxWaitingBytes = int64(l.MaxWaitingBytes)
+	}
+	c.Statuses = sched.Statuses(cfg.Statuses)
 	switch c.MaxDraft = l.MaxDraft; l.MaxDraft {
 	case 0:
 		c.MaxDraft = abi.MaxDraft
@@ -266,6 +270,12 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 			if x.wanted > 0 {
 				*x.at = int64(x.wanted)
 			}
+		}
+	}
+	for i := range c.AgeAfter {
+		c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS)
+		if l.AgeAfter != 0 {
+			c.AgeAfter[i] = max(0, int64(l.AgeAfter))
 		}
 	}
 	return c

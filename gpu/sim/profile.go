@@ -17,7 +17,6 @@ type Profile struct {
 	KVTokens       int    // of all sequences together
 	MaxSeqs        int
 	MaxBatchTokens int
-	ChunkTokens    int // prompt tokens of a step in which something decodes, so that TPOT stays bearable
 }
 
 // CPUProfile is the name of the profile that was measured rather than computed.
@@ -33,7 +32,7 @@ func ParseProfile(name string) (Profile, error) {
 	if name == CPUProfile {
 		return Profile{
 			Cost: &smollm2, Name: name, Device: "two CPU cores (measured)",
-			ContextTokens: 8192, KVTokens: 32768, MaxSeqs: 16, MaxBatchTokens: 512, ChunkTokens: 128,
+			ContextTokens: 8192, KVTokens: 32768, MaxSeqs: 16, MaxBatchTokens: 512,
 		}, nil
 	}
 	r, err := parseRoofline(name)
@@ -51,7 +50,6 @@ func ParseProfile(name string) (Profile, error) {
 	if p.KVTokens < 4096 {
 		return Profile{}, fmt.Errorf("parse simulated device %q: the weights leave room for %d KV tokens; use more devices (x2) or fp8", name, max(p.KVTokens, 0))
 	}
-	p.ChunkTokens = chunkWithin(r, p.MaxBatchTokens)
 	return p, nil
 }
 
@@ -94,24 +92,4 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 
 func names[V any](m map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
-}
-
-// chunkBudgetNS is the step time that prefill may stretch a decode step to: half of a TPOT of 50 ms.
-const chunkBudgetNS = 25_000_000
-
-// chunkWithin is the largest power of two of prompt tokens that keeps a step beside 32 decoding sequences in the budget.
-func chunkWithin(c Cost, limit int) int {
-	parts := make([]Part, 33)
-	for i := range parts[1:] {
-		parts[i+1] = Part{Context: 1024, New: 1, Logits: 1}
-	}
-	chunk := 64
-	for chunk*2 <= limit {
-		parts[0] = Part{Context: 1024, New: chunk * 2}
-		if c.StepNS(parts) > chunkBudgetNS {
-			break
-		}
-		chunk *= 2
-	}
-	return chunk
 }

@@ -10,6 +10,7 @@ import (
 
 // deliverEnded tells readers and the trace how requests ended.
 func (l *loop) deliverEnded() {
+	l.logNotices() // while those that it names are known
 	for _, r := range l.core.TakeEnded() {
 		a := l.live[r.ID]
 		delete(l.live, r.ID)

@@ -198,7 +198,8 @@ func (e *Engine) Snapshot(ctx context.Context) (Snapshot, error) {
 func (e *Engine) Drain(ctx context.Context) {
 	empty := make(chan struct{})
 	e.say(message{run: func(now int64) {
-		e.loop.core.SetHostState(now, abi.HostStateDraining)
+		e.loop.state = abi.HostStateDraining
+		e.loop.core.SetHostState(now, e.loop.state)
 		e.loop.empty = append(e.loop.empty, empty)
 	}})
 	select {

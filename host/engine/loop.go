@@ -21,9 +21,10 @@ type loop struct {
 	nextID uint64
 	burst  []*sched.Request
 
-	busy     bool         // the device's goroutine has a job
-	flying   *sched.Batch // the step that it computes; nil = none
-	unwanted atomic.Bool  // nobody waits for that step any more
+	state    abi.HostState // running or draining; the scheduler is paused while the device starts anew
+	busy     bool          // the device's goroutine has a job
+	flying   *sched.Batch  // the step that it computes; nil = none
+	unwanted atomic.Bool   // nobody waits for that step any more
 	job      job
 	kv       sequences
 	drafter  gpu.Drafter // nil = n-grams
@@ -175,6 +176,7 @@ func (l *loop) startStep() {
 	}
 	if l.health.resetDue(now) {
 		l.job.reset = true
+		l.core.SetHostState(now, abi.HostStatePaused) // who waits does not lose the time that this takes
 		l.start(now)
 		return
 	}
@@ -226,6 +228,7 @@ func (l *loop) finishJob(err error) {
 	}
 	if l.job.reset {
 		l.job.reset = false
+		l.core.SetHostState(now, l.state)
 		l.finishReset(now, err)
 		return
 	}

@@ -119,6 +119,10 @@ func (c *collector) steps(s *abi.State, t *sched.Stats) {
 	c.counter("prefill_tokens_total", t.PrefillTokens)
 	c.counter("generated_tokens_total", t.OutputTokens)
 	c.counter("forced_starts_total", t.Forced)
+	c.counter("aged_starts_total", t.Aged)
+	c.counter("rejecting_spans_total", t.Rejecting)
+	c.counter("infeasible_requests_total", t.Infeasible)
+	c.limits(t)
 	c.counter("clamped_decisions_total", t.Clamped)
 	c.gauge("policy_epoch", float64(s.PolicyEpoch))
 	if s.Has(abi.StateHasDecodeStepP50NS | abi.StateHasDecodeStepP99NS) {
@@ -127,6 +131,17 @@ func (c *collector) steps(s *abi.State, t *sched.Stats) {
 	}
 	c.vllmCounter("num_preemptions_total", t.Preemptions)
 	c.vllmCounter("generation_tokens_total", t.OutputTokens)
+}
+
+// limits leaves out those that never refused anybody.
+func (c *collector) limits(t *sched.Stats) {
+	for i, class := range c.classes[:min(len(c.classes), len(t.Refused))] {
+		for j, limit := range sched.Limits() {
+			if n := t.Refused[i].ByLimit[j]; n > 0 {
+				c.counter("limit_refusals_total", n, class, limit)
+			}
+		}
+	}
 }
 
 func (c *collector) speculation(t *sched.Stats) {

@@ -101,6 +101,7 @@ func sample() metrics.Sample {
 		Traces: &metrics.Traces{Written: 6, Dropped: map[string]uint64{"ring_full": 2}},
 	}
 	s.State.Classes[0].Running, s.State.Classes[1].Waiting = 2, 3
+	s.Stats.Aged, s.Stats.Rejecting, s.Stats.Infeasible, s.Stats.Refused[1].ByLimit[0] = 4, 1, 6, 9
 	s.Stats.DraftedAt[0], s.Stats.AcceptedAt[0] = 15, 9
 	return s
 }
@@ -114,6 +115,24 @@ func page(t *testing.T) []byte {
 	m.SlotReleased(3 * time.Millisecond)
 	m.FirstWrite(121 * time.Millisecond)
 	return text(t, m)
+}
+
+// A deadline that passes while a request runs is no refusal at the door.
+func TestARequestThatRanIntoItsDeadlineWasAdmitted(t *testing.T) {
+	m := metrics.New(metrics.Options{Model: "m", Classes: []string{"interactive"}, Source: func() (metrics.Sample, error) { return sample(), nil }})
+	r := answered()
+	r.Outcome, r.Status, r.Reason = "expired", 503, "deadline"
+	m.ObserveRecord(r)
+	page := parse(t, text(t, m))
+	if n, _ := value(page["vllm:request_success_total"], "finished_reason", "abort"); n != 1 {
+		t.Errorf("%v requests were aborted", n)
+	}
+	if n, ok := value(page["vllm:admission_rejections_total"], "reason", "deadline"); ok && n != 0 {
+		t.Errorf("%v were refused", n)
+	}
+	if n, _ := value(page["sluice_rejections_total"], "reason", "deadline"); n != 1 {
+		t.Errorf("%v by reason", n)
+	}
 }
 
 // The golden page is what dashboards and alerts are written against; the values are held by the other tests.

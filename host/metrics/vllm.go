@@ -65,7 +65,11 @@ var finishedReasons = map[string]string{
 }
 
 func (v *vllmMetrics) observe(rec *trace.Record) {
-	if why, ok := finishedReasons[rec.Outcome]; ok {
+	why, ran := finishedReasons[rec.Outcome]
+	if !ran && rec.Queue != nil { // its deadline passed while it ran
+		why, ran = "abort", true
+	}
+	if ran {
 		v.success.WithLabelValues(why).Inc()
 	} else {
 		v.rejections.WithLabelValues(reason(rec.Reason)).Inc()

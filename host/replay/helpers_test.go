@@ -25,7 +25,7 @@ func (f fixed) StepNS(parts []sim.Part) int64 {
 // device is small, and takes ns for every step.
 func device(ns int64) sim.Profile {
 	return sim.Profile{
-		Cost: fixed(ns), Name: "fixed", ContextTokens: 4096, KVTokens: 16384, MaxSeqs: 8, MaxBatchTokens: 4096, ChunkTokens: 4096,
+		Cost: fixed(ns), Name: "fixed", ContextTokens: 4096, KVTokens: 16384, MaxSeqs: 8, MaxBatchTokens: 4096,
 	}
 }
 

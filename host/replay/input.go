@@ -42,7 +42,7 @@ func DefaultClasses() []string { return []string{trace.DefaultClass, "batch"} }
 // DefaultSched is the scheduler's configuration on a simulated device, as the server would choose it on a real one.
 func DefaultSched(p sim.Profile) sched.Config {
 	c := sched.DefaultConfig(p.MaxSeqs, p.MaxBatchTokens, p.ContextTokens, p.KVTokens)
-	c.ChunkTokens, c.MaxDraft = p.ChunkTokens, abi.MaxDraft
+	c.MaxDraft = abi.MaxDraft
 	return c
 }
 

@@ -53,9 +53,10 @@ func TestEveryRunAddsUpAndRepeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := device(rapid.Int64Range(1, 40).Draw(t, "step") * ms)
 		p.MaxSeqs, p.KVTokens, p.MaxBatchTokens = rapid.IntRange(1, 6).Draw(t, "seats"), rapid.IntRange(100, 1500).Draw(t, "kv"), 256
-		p.ChunkTokens = rapid.IntRange(1, 200).Draw(t, "chunk")
 		seed := rapid.Uint64().Draw(t, "seed")
 		in := Input{Records: drawRecords(t), Sim: p, Seed: seed, Acceptance: rapid.Float64Range(0, 1).Draw(t, "acceptance")}
+		in.Sched = DefaultSched(p)
+		in.Sched.ChunkTokens = rapid.IntRange(1, 200).Draw(t, "chunk")
 		run := func() (*Result, int) {
 			rows := 0
 			in := in

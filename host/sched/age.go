@@ -41,6 +41,18 @@ func (c *Core) lift(f *filling, order []*Request) {
 	}
 }
 
+// pinAged keeps the places of those that got them by age: of as many as one place in ageEvery, so that the better classes still find
+// somebody whom they may push out.
+func (c *Core) pinAged() {
+	left := c.cfg.MaxSeqs / ageEvery
+	for _, r := range c.running {
+		if r.core.aged && left > 0 {
+			r.core.flags |= abi.RankFlagPinned
+			left--
+		}
+	}
+}
+
 // keepsOut reports whether the plan has places that r may not take.
 func (l *limits) keepsOut(r *Request) bool {
 	return r.Class != 0 && l.reserve > 0 || l.classSeqs[r.Class] < l.seqs

@@ -39,7 +39,7 @@ type coreState struct {
 	bypassed  int
 
 	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
-	aged         bool // it got its place that way: no newcomer takes it
+	aged         bool // it got its place that way
 	prev, next   *Request
 
 	score, victim int64
@@ -132,6 +132,7 @@ type Core struct {
 	late       []*Request // scratch
 	prefilling []*Request // scratch
 	lifted     []*Request // whose turn it is by age
+	blocked    []*Request // scratch: who lacks KV blocks in this step
 }
 
 // New returns an idle scheduler; a nil policy means native defaults. It fails when cfg does not validate.

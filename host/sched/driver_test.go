@@ -54,13 +54,15 @@ func (d *driver) steps(n int) map[uint64]sched.Row {
 	return rows
 }
 
-// listener hears events and decides nothing.
+// listener hears events, and decides nothing unless it has other hooks.
 type listener struct {
 	answers
+	hooks abi.Hook // 0 = events alone
 	heard []abi.Event
 }
 
-func (*listener) Hooks() abi.Hook { return abi.HookEvents }
+// Hooks implements abi.Decider.
+func (l *listener) Hooks() abi.Hook { return l.hooks | abi.HookEvents }
 
 // Reads implements abi.Decider.
 func (*listener) Reads() abi.Group                          { return abi.All }
@@ -79,6 +81,34 @@ func TestEventsOfAPolicyThatLeftAreNobodys(t *testing.T) {
 	for _, e := range next.heard {
 		if e.Kind == uint8(abi.EventKindAdmitted) {
 			t.Errorf("the policy hears of what was before it: %+v", e)
+		}
+	}
+}
+
+// Admission is asked about every arrival, however idle the host is: there is no way past it.
+func TestAdmissionIsAskedAboutEveryArrival(t *testing.T) {
+	seen := map[uint64]int{}
+	d := drive(t, sched.DefaultConfig(4, 64, 64, 4096), answers{admit: func(r *abi.Row) abi.Verdict {
+		if r.Phase == uint8(abi.PhaseArrival) {
+			seen[r.ID]++
+		}
+		return abi.Verdict{}
+	}})
+	id := uint64(0)
+	for round := range 20 {
+		var burst []*sched.Request
+		for range 1 + 30*round {
+			id++
+			burst = append(burst, &sched.Request{ID: id, PromptTokens: 4, MaxTokens: 1})
+		}
+		d.arrive(burst...)
+		for !d.Idle() {
+			d.steps(1)
+		}
+	}
+	for i := uint64(1); i <= id; i++ {
+		if seen[i] != 1 {
+			t.Fatalf("request %d was shown %d times on arrival", i, seen[i])
 		}
 	}
 }

@@ -77,9 +77,9 @@ func (c *Core) placeNewcomers(f *filling) {
 	queue = append(queue, c.queue(f)...)
 	c.pick = queue
 	c.deferred = 0
-	var blocked []*Request
+	c.blocked = c.blocked[:0]
 	for _, r := range queue {
-		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs {
+		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs || len(c.blocked) == maxBlocked {
 			return
 		}
 		if r.core.place != placeWaiting {
@@ -90,15 +90,18 @@ func (c *Core) placeNewcomers(f *filling) {
 			if r.core.bypassed >= c.cfg.MaxBypass {
 				return
 			}
-			blocked = append(blocked, r)
+			c.blocked = append(c.blocked, r)
 		}
 		if entered {
-			for _, b := range blocked {
+			for _, b := range c.blocked {
 				b.core.bypassed++
 			}
 		}
 	}
 }
+
+// maxBlocked is how many requests that lack KV blocks one step looks past for one that does not.
+const maxBlocked = 64
 
 func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 	if !c.mayEnter(f, r, nil) || c.justSaved(r) {

@@ -44,8 +44,12 @@ func (p *pace) learn(decoding, prompt int, ns int64) {
 			p.decode[bucketOf(decoding)].add(ns)
 		}
 	default:
+		rows := p.decoding(decoding)
+		if decoding == 0 {
+			rows = min(p.decoding(1), ns/2) // what any step takes
+		}
 		p.most = max(p.most, prompt)
-		p.prefill.add(max(0, ns-min(p.decoding(max(decoding, 1)), ns/2)), int64(prompt))
+		p.prefill.add(max(0, ns-rows), int64(prompt))
 	}
 }
 
@@ -168,21 +172,19 @@ func (c *Core) promptTokens(f *filling) int {
 	if f.lim.budgeted {
 		return min(f.lim.prefill, f.tokens)
 	}
-	target := c.target(decoding)
+	target, guess := c.target(decoding), firstChunk
 	if decoding > 0 {
 		hard = c.cfg.ChunkTokens
 	} else {
-		target *= idleTarget
+		target, guess = target*idleTarget, guess*idleTarget
 	}
 	n := hard
 	if target > 0 {
-		fits, ok := c.pace.fits(decoding, target/100*headroom)
-		if !ok && decoding > 0 {
-			fits, ok = firstChunk, true
+		fits, known := c.pace.fits(decoding, target/100*headroom)
+		if !known {
+			fits = guess
 		}
-		if ok {
-			n = max(fits, c.cfg.BlockSize)
-		}
+		n = max(fits, c.cfg.BlockSize)
 	}
 	if f.lim.chunked {
 		n = max(n, f.lim.chunk)

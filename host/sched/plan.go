@@ -157,7 +157,7 @@ func (c *Core) place(f *filling, r *Request, n int) {
 
 // placeDecodes gives every request that produces tokens its next one. It comes before all prefill.
 func (c *Core) placeDecodes(f *filling) {
-	for _, r := range c.byRank(f) {
+	for _, r := range c.byRank() {
 		if r.core.place == placeRunning && r.known()-r.Computed == 1 && f.tokens > 0 && c.grow(f, r, r.Computed+1) {
 			c.place(f, r, 1)
 		}

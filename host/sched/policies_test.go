@@ -58,8 +58,17 @@ var policies = map[string]abi.Decider{
 		}
 		return abi.Verdict{}
 	}},
+	"ttl-30ms": answers{admit: func(*abi.Row) abi.Verdict {
+		return abi.Verdict{Action: uint8(abi.ActionAdmit), QueueTTLMs: 30, ClassOverride: -1, SpeculationCap: -1}
+	}},
+	"rejects-queued": answers{admit: func(r *abi.Row) abi.Verdict {
+		if r.Phase == uint8(abi.PhaseQueued) {
+			return abi.Verdict{Action: uint8(abi.ActionReject), Reason: uint16(abi.ReasonPriority)}
+		}
+		return abi.Verdict{}
+	}},
 	"newest-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: -int64(r.ID)} }},
-	"class-first": answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: int64(r.Class)} }},
+	"class-first":  answers{rank: func(r *abi.Row) abi.Ranking { return abi.Ranking{Score: int64(r.Class)} }},
 	"class-preempts": answers{rank: func(r *abi.Row) abi.Ranking {
 		return abi.Ranking{Score: int64(r.Class), VictimRank: int64(r.Class), Flags: uint32(abi.RankFlagMayPreempt)}
 	}},
@@ -68,6 +77,6 @@ var policies = map[string]abi.Decider{
 		return abi.BatchPlan{MaxSeqs: 1, ReserveSeqs: 1 << 30}
 	}},
 	"only-class-0": answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ReserveSeqs: 1 << 30} }},
-	"draft-3":  answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3} }},
-	"draft-99": answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 99} }},
+	"draft-3":      answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 3} }},
+	"draft-99":     answers{spec: func(*abi.State) abi.SpecPlan { return abi.SpecPlan{K: 99} }},
 }

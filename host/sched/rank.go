@@ -21,11 +21,7 @@ func (c *Core) rank(f *filling) {
 		f.rankBy = c.askRanking(f.now)
 	}
 	f.unranked = len(c.waiting) - len(c.ranked)
-	for _, r := range c.running {
-		if r.core.aged {
-			r.core.flags |= abi.RankFlagPinned
-		}
-	}
+	c.pinAged()
 }
 
 // askRanking has the policies rank what runs and the first of what waits. The latter it leaves in c.ranked, best first.
@@ -52,7 +48,7 @@ func (c *Core) askRanking(now int64) abi.PolicyID {
 		r.core.score, r.core.victim, r.core.flags = k.Score, k.VictimRank, abi.RankFlag(k.Flags)
 	}
 	c.ranked = append(c.ranked, shown[:nWait]...)
-	sortByScore(c.ranked)
+	sortUnlessSorted(c.ranked, func(a, b *Request) int { return cmp.Compare(a.core.score, b.core.score) })
 	return by
 }
 
@@ -71,20 +67,19 @@ func (c *Core) queue(f *filling) []*Request {
 
 // byRank is the running requests in the order in which they may claim KV blocks: best score first, then who ran first.
 // It is a copy: what it lists may be preempted while it is walked.
-func (c *Core) byRank(f *filling) []*Request {
+func (c *Core) byRank() []*Request {
 	order := append(c.pick[:0], c.running...)
 	c.pick = order
-	if f.rankBy != abi.Native {
-		sortByScore(order)
-	}
+	sortUnlessSorted(order, func(a, b *Request) int {
+		return cmp.Or(cmp.Compare(a.core.score, b.core.score), cmp.Compare(a.Scheduled, b.Scheduled), cmp.Compare(a.ID, b.ID))
+	})
 	return order
 }
 
-// sortByScore keeps the order of equals. From one step to the next the order seldom changes, and looking is cheaper than sorting.
-func sortByScore(list []*Request) {
-	byScore := func(a, b *Request) int { return cmp.Compare(a.core.score, b.core.score) }
-	if !slices.IsSortedFunc(list, byScore) {
-		slices.SortStableFunc(list, byScore)
+// sortUnlessSorted keeps the order of equals. From one step to the next the order seldom changes, and looking is cheaper than sorting.
+func sortUnlessSorted(list []*Request, by func(a, b *Request) int) {
+	if !slices.IsSortedFunc(list, by) {
+		slices.SortStableFunc(list, by)
 	}
 }
 

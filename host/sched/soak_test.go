@@ -44,11 +44,12 @@ func TestInvariantsHoldForAMillionStepsWhateverThePoliciesAnswer(t *testing.T) {
 
 // soakTotals is what all episodes did, so that a soak that meets nothing is noticed.
 type soakTotals struct {
-	steps, failed, pauses, swaps uint64
-	ended                        map[sched.Outcome]uint64
-	forced, aged, rejecting      uint64
-	hits, saves                  uint64
-	notices                      map[sched.NoticeKind]uint64
+	steps, failed, swaps    uint64
+	pauses, drains          uint64
+	ended                   map[sched.Outcome]uint64
+	forced, aged, rejecting uint64
+	hits, saves             uint64
+	notices                 map[sched.NoticeKind]uint64
 }
 
 func newSoakTotals() *soakTotals {
@@ -61,7 +62,7 @@ func (s *soakTotals) checkCoverage(t *testing.T) {
 			t.Errorf("no request ended as %v", o)
 		}
 	}
-	if s.failed == 0 || s.pauses == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 {
+	if s.failed == 0 || s.pauses == 0 || s.drains == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 {
 		t.Errorf("the traffic did not meet everything: %+v", *s)
 	}
 }
@@ -85,7 +86,7 @@ type run struct {
 	ids    []uint64
 	next   uint64
 	flying *sched.Batch
-	paused bool
+	state  abi.HostState
 	stuck  int64 // since when there is work and no step; 0 = not so
 	total  *soakTotals
 }
@@ -166,8 +167,8 @@ func (x *run) disturb() {
 	switch {
 	case x.flying == nil && x.oneIn(3):
 		x.swap()
-	case x.paused || x.oneIn(12):
-		x.pause(!x.paused)
+	case x.state != abi.HostStateRunning || x.oneIn(12):
+		x.enter([...]abi.HostState{abi.HostStateRunning, abi.HostStateRunning, abi.HostStatePaused, abi.HostStateDraining}[x.rng.IntN(4)])
 	case x.oneIn(8): // nothing happens for long
 		x.now += x.rng.Int64N(3e9)
 	}
@@ -199,13 +200,14 @@ func (x *run) inForce() uint64 {
 	return 1 | 1<<x.policy.id
 }
 
-func (x *run) pause(on bool) {
-	x.paused, x.stuck = on, 0
-	state := abi.HostStateRunning
-	if on {
-		state = abi.HostStatePaused
+func (x *run) enter(state abi.HostState) {
+	switch {
+	case state == abi.HostStatePaused && x.state != state:
 		x.total.pauses++
+	case state == abi.HostStateDraining && x.state != state:
+		x.total.drains++
 	}
+	x.state, x.stuck = state, 0
 	x.core.SetHostState(x.now, state)
 }
 
@@ -249,14 +251,14 @@ func (x *run) cancel() {
 
 // plan starts a step, or sees to it that there is a reason for none (I4, I5).
 func (x *run) plan() error {
-	blocksFree := x.core.BlocksUsed() < x.cfg.Blocks
 	decoding := x.decoding()
+	enough := x.cfg.Blocks-x.core.BlocksUsed() >= len(decoding) // each needs one more at most
 	x.flying = x.core.Plan(x.now)
 	if x.flying == nil {
 		return x.mayIdle()
 	}
 	x.stuck = 0
-	if x.paused {
+	if x.state == abi.HostStatePaused {
 		return fmt.Errorf("a step starts while the host is paused")
 	}
 	if err := x.dev.forward(x.flying, &x.cfg); err != nil {
@@ -266,7 +268,7 @@ func (x *run) plan() error {
 		delete(decoding, x.flying.Rows[i].Req.ID)
 	}
 	for id, preemptions := range decoding {
-		if l := x.live[id]; l.req.Outcome == sched.OutcomeNone && l.req.Preemptions == preemptions && blocksFree && x.core.BlocksUsed() < x.cfg.Blocks {
+		if l := x.live[id]; l.req.Outcome == sched.OutcomeNone && l.req.Preemptions == preemptions && enough {
 			return fmt.Errorf("request %d decodes, and has no row in a step of %d (I4)", id, len(x.flying.Rows))
 		}
 	}
@@ -287,7 +289,7 @@ func (x *run) decoding() map[uint64]int {
 // mayIdle says whether it is right that no step starts.
 func (x *run) mayIdle() error {
 	switch {
-	case x.core.Idle() || x.paused:
+	case x.core.Idle() || x.state == abi.HostStatePaused:
 		x.stuck = 0
 	case x.policy == nil:
 		return fmt.Errorf("nothing runs though %d wait and %d could go on (I4)", x.core.Waiting(), x.core.Running())
@@ -388,7 +390,7 @@ func (x *run) checkEnded(l *life) error {
 
 // settle runs without further arrivals until nothing is left: whatever the policies say, everything ends (I5).
 func (x *run) settle() error {
-	x.pause(false)
+	x.enter(abi.HostStateRunning)
 	for i := 0; !x.core.Idle(); i++ {
 		if i > 20_000 {
 			return fmt.Errorf("no end after %d steps: %d wait, %d run (I5)", i, x.core.Waiting(), x.core.Running())

@@ -65,7 +65,7 @@ func nativeOnly(id abi.PolicyID) Decider {
 	return Decider{Policy: "policy-" + strconv.Itoa(max(int(id), -int(id))), Fallback: id < 0}
 }
 
-// rejected tells the outcomes in which a request never left the queue, by a verdict.
+// rejected tells the outcomes in which a verdict ended a request: before it ran, or by its deadline.
 func rejected(o sched.Outcome) bool {
 	return o == sched.OutcomeShedAtArrival || o == sched.OutcomeShedFromQueue || o == sched.OutcomeExpired
 }

@@ -152,7 +152,7 @@ func drawEnded(t *rapid.T) (*sched.Request, []Gap) {
 	}
 	r.Ended = advance("ended")
 	r.Outcome = rapid.SampledFrom([]sched.Outcome{
-		sched.OutcomeCompleted, sched.OutcomeLength, sched.OutcomeCancelledRunning, sched.OutcomeFailed, sched.OutcomePreemptFailed,
+		sched.OutcomeCompleted, sched.OutcomeLength, sched.OutcomeCancelledRunning, sched.OutcomeFailed, sched.OutcomePreemptFailed, sched.OutcomeExpired,
 	}).Draw(t, "outcome")
 	return r, gaps
 }

@@ -82,7 +82,9 @@ func ParseOutcome(name string) (sched.Outcome, bool) {
 	return sched.OutcomeNone, false
 }
 
-func neverRan(o sched.Outcome) bool { return rejected(o) || o == sched.OutcomeCancelledInQueue }
+func neverRan(o sched.Outcome) bool {
+	return o == sched.OutcomeShedAtArrival || o == sched.OutcomeShedFromQueue || o == sched.OutcomeCancelledInQueue
+}
 
 func checkTimes(r *Record) error {
 	if r.Imported != "" {

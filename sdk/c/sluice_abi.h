@@ -75,7 +75,7 @@ enum {
 // EventKind says what an event reports. Its type is uint8_t.
 enum {
     SLUICE_EVENT_KIND_ADMITTED = 0, // entered the queue
-    SLUICE_EVENT_KIND_SCHEDULED = 1, // got a place in the batch
+    SLUICE_EVENT_KIND_SCHEDULED = 1, // got a place in the batch; value is 1 when the host put it ahead of the policies' order, because it had waited for long
     SLUICE_EVENT_KIND_FIRST_TOKEN = 2, // emitted its first token
     SLUICE_EVENT_KIND_ENDED = 3, // ended; value is the outcome
     SLUICE_EVENT_KIND_PREEMPTED = 4, // lost its KV blocks; value is the tokens that it may have to compute again

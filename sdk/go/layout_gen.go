@@ -185,7 +185,7 @@ type EventKind uint8
 // The values of EventKind.
 const (
 	EventKindAdmitted   EventKind = 0 // entered the queue
-	EventKindScheduled  EventKind = 1 // got a place in the batch
+	EventKindScheduled  EventKind = 1 // got a place in the batch; value is 1 when the host put it ahead of the policies' order, because it had waited for long
 	EventKindFirstToken EventKind = 2 // emitted its first token
 	EventKindEnded      EventKind = 3 // ended; value is the outcome
 	EventKindPreempted  EventKind = 4 // lost its KV blocks; value is the tokens that it may have to compute again

@@ -37,10 +37,11 @@ type Config struct {
 	RequireSignature bool                `yaml:"require_signature"` // of every module that does not come from Policies
 	PolicyPins       map[string][]string `yaml:"policy_pins"`       // by a policy's name, the only digests that are taken under it
 
-	Classes []Class `yaml:"classes"` // the first is the default class
-	Limits  Limits  `yaml:"limits"`
-	Compute Compute `yaml:"compute"`
-	Log     Log     `yaml:"log"`
+	Classes  []Class  `yaml:"classes"` // the first is the default class
+	Limits   Limits   `yaml:"limits"`
+	Statuses Statuses `yaml:"statuses"`
+	Compute  Compute  `yaml:"compute"`
+	Log      Log      `yaml:"log"`
 
 	shipped bool // policies was not set: the shipped ones apply
 	origins map[string]string
@@ -80,12 +81,23 @@ type Limits struct {
 	MaxBatchTokens   int      `yaml:"max_batch_tokens"`   // tokens in a step
 	ContextTokens    int      `yaml:"context_tokens"`     // of one request, prompt and output
 	KVTokens         int      `yaml:"kv_tokens"`          // of all requests together
-	ChunkTokens      int      `yaml:"chunk_tokens"`       // prompt tokens in a step in which something decodes
+	ChunkTokens      int      `yaml:"chunk_tokens"`       // most prompt tokens in a step in which something decodes; the classes' tpot sets how many there are
 	MaxDraft         int      `yaml:"max_draft"`          // draft tokens a row; -1 = no drafter
 	MaxWaiting       int      `yaml:"max_waiting"`        // requests in the queue
 	MaxWaitingTokens int      `yaml:"max_waiting_tokens"` // their prompt tokens
+	MaxWaitingBytes  int      `yaml:"max_waiting_bytes"`  // their sizes as they came
+	AgeAfter         Duration `yaml:"age_after"`          // wait after which a request may go ahead of the policies' order; 0 = 20 times its class's ttft, negative = never
 	BodyBytes        int      `yaml:"body_bytes"`         // of one request
 	DrainTimeout     Duration `yaml:"drain_timeout"`      // how long running requests may go on after Ctrl-C
+}
+
+// Statuses are the HTTP statuses of the host's own refusals, 429, 503, 504 or 529. What a policy refuses has the policy's.
+type Statuses struct {
+	QueueFull int `yaml:"queue_full"` // a limit of the queue
+	TTL       int `yaml:"ttl"`        // the time in the queue is over
+	Deadline  int `yaml:"deadline"`   // the time for the answer is over
+	Draining  int `yaml:"draining"`   // the server shuts down
+	Capacity  int `yaml:"capacity"`   // preempted too often, or a policy that names no status
 }
 
 // Compute is how the device works.
@@ -109,6 +121,7 @@ func Default() Config {
 		Admin:         Admin{Listen: "127.0.0.1:9090"},
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
 		Compute:       Compute{KV: "unified"},
 		Log:           Log{Level: "info", Format: "auto"},
 		shipped:       true,

@@ -11,13 +11,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkClasses, c.checkPolicies, c.checkTrust} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -104,6 +105,7 @@ func (c *Config) checkNumbers() error {
 		{"limits.max_draft", l.MaxDraft, -1, abi.MaxDraft},
 		{"limits.max_waiting", l.MaxWaiting, 0, 1 << 20},
 		{"limits.max_waiting_tokens", l.MaxWaitingTokens, 0, 1 << 30},
+		{"limits.max_waiting_bytes", l.MaxWaitingBytes, 0, 1 << 40},
 		{"limits.body_bytes", l.BodyBytes, 1 << 10, 1 << 30},
 		{"compute.threads", c.Compute.Threads, 0, 1024},
 	} {
@@ -113,6 +115,21 @@ func (c *Config) checkNumbers() error {
 	}
 	if l.DrainTimeout < 0 {
 		return c.fail("limits.drain_timeout", "must not be negative, but is %s", l.DrainTimeout)
+	}
+	return nil
+}
+
+func (c *Config) checkStatuses() error {
+	for _, s := range []struct {
+		key string
+		v   int
+	}{
+		{"statuses.queue_full", c.Statuses.QueueFull}, {"statuses.ttl", c.Statuses.TTL}, {"statuses.deadline", c.Statuses.Deadline},
+		{"statuses.draining", c.Statuses.Draining}, {"statuses.capacity", c.Statuses.Capacity},
+	} {
+		if !sched.RefusalStatus(s.v) {
+			return c.fail(s.key, "must be 429, 503, 504 or 529, but is %d", s.v)
+		}
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ export enum Reason {
 export enum EventKind {
   /** entered the queue */
   Admitted = 0,
-  /** got a place in the batch */
+  /** got a place in the batch; value is 1 when the host put it ahead of the policies' order, because it had waited for long */
   Scheduled = 1,
   /** emitted its first token */
   FirstToken = 2,

@@ -253,7 +253,7 @@ pub struct EventKind(pub u8);
 impl EventKind {
     /// Entered the queue.
     pub const ADMITTED: EventKind = EventKind(0);
-    /// Got a place in the batch.
+    /// Got a place in the batch; value is 1 when the host put it ahead of the policies' order, because it had waited for long.
     pub const SCHEDULED: EventKind = EventKind(1);
     /// Emitted its first token.
     pub const FIRST_TOKEN: EventKind = EventKind(2);

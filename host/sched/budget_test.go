@@ -1,0 +1,145 @@
+package sched_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/plugins/abi"
+)
+
+// large is a configuration in which nothing but time limits a step.
+func large() sched.Config {
+	c := sched.DefaultConfig(8, 8192, 1<<20, 1<<21)
+	c.ChunkTokens = 8192
+	return c
+}
+
+// chat adds n requests that decode from the start.
+func (d *paced) chat(n, tokens int) (all []*sched.Request) {
+	for i := range n {
+		all = append(all, d.add(d.now, &sched.Request{ID: uint64(i + 1), PromptTokens: 8, MaxTokens: tokens}))
+	}
+	return all
+}
+
+// A long prompt beside a chat: gaps stay below the objective once the device is known, the prompt goes on as fast as that allows,
+// and a short one that comes later waits for a few steps and not for the long one.
+func TestALongPromptKeepsTheGapsOfOthersUnderTheirObjective(t *testing.T) {
+	d := pace(t, large(), nil, 10e6, 200e3)
+	chat := d.chat(4, 4000)
+	long := d.add(100e6, &sched.Request{ID: 90, PromptTokens: 65536, MaxTokens: 2})
+	short := d.add(2e9, &sched.Request{ID: 91, PromptTokens: 101, MaxTokens: 2})
+	d.run(60e9)
+	for i, ns := range d.mixed[3:] {
+		if ns > 50e6 {
+			t.Fatalf("mixed step %d took %d ms, the objective is 50 ms", i, ns/1e6)
+		}
+	}
+	for _, r := range chat {
+		if r.MaxGap > 50e6 {
+			t.Errorf("request %d had a gap of %d ms", r.ID, r.MaxGap/1e6)
+		}
+	}
+	if n := slices.Max(d.prompt); n < 150 || n > 200 {
+		t.Errorf("steps hold up to %d prompt tokens; 45 ms have room for about 170", n)
+	}
+	// 65,536 tokens at some 170 a step of 45 ms.
+	if long.FirstToken == 0 || long.FirstToken > 25e9 {
+		t.Errorf("the long prompt's first token came after %d ms", long.FirstToken/1e6)
+	}
+	if wait := short.FirstToken - short.Arrival; short.FirstToken == 0 || wait > 4*50e6 {
+		t.Errorf("the short prompt's first token came after %d ms", wait/1e6)
+	}
+}
+
+// On a device so slow that no prompt token fits the objective both sides still go on: a KV block of the prompt in each step, and a
+// token of each that decodes.
+func TestBothSidesGoOnWhereTheObjectiveCannotBeHeld(t *testing.T) {
+	cfg := large()
+	d := pace(t, cfg, nil, 60e6, 5e6)
+	chat := d.chat(2, 400)
+	long := d.add(1e9, &sched.Request{ID: 90, PromptTokens: 800, MaxTokens: 2})
+	d.run(60e9)
+	for i, n := range d.prompt[3 : len(d.prompt)-1] {
+		if n != cfg.BlockSize {
+			t.Fatalf("mixed step %d holds %d prompt tokens, want a block of %d", i, n, cfg.BlockSize)
+		}
+	}
+	if long.FirstToken == 0 || chat[0].MaxGap > 10*slices.Max(d.mixed[3:]) || chat[0].Generated != 400 {
+		t.Errorf("first token at %d, %d tokens beside it with gaps of up to %d ms", long.FirstToken, chat[0].Generated, chat[0].MaxGap/1e6)
+	}
+}
+
+// The tightest objective among the classes that decode counts, and no other's.
+func TestTheBudgetIsThatOfTheClassesThatDecode(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		class uint8
+		slo   [2]int64
+		below int64
+		least int64
+	}{
+		{"a tight class decodes", 0, [2]int64{20e6, 400e6}, 20e6, 15e6},
+		{"a tight class only waits", 1, [2]int64{20e6, 400e6}, 400e6, 300e6},
+		{"no objective", 1, [2]int64{20e6, 0}, 1 << 60, 1600e6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := large()
+			cfg.SLO[0].TPOTNS, cfg.SLO[1].TPOTNS = c.slo[0], c.slo[1]
+			d := pace(t, cfg, nil, 5e6, 200e3)
+			d.add(d.now, &sched.Request{ID: 1, PromptTokens: 8, MaxTokens: 3000, Class: c.class})
+			d.add(d.now+1, &sched.Request{ID: 2, PromptTokens: 200_000, MaxTokens: 2, Class: c.class})
+			d.run(20e9)
+			mixed := d.mixed[8:]
+			if worst := slices.Max(mixed); worst > c.below || worst < c.least {
+				t.Errorf("steps take up to %d ms, want %d to %d", worst/1e6, c.least/1e6, c.below/1e6)
+			}
+		})
+	}
+}
+
+// What a policy says about prompt tokens counts, whatever time they take.
+func TestAPolicysBudgetOrChunkIsInThePlaceOfTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan abi.BatchPlan
+		want int
+	}{
+		"budget": {abi.BatchPlan{PrefillBudgetTokens: 700}, 700},
+		"chunk":  {abi.BatchPlan{ChunkTokens: 900}, 900},
+		"less":   {abi.BatchPlan{PrefillBudgetTokens: 30, ChunkTokens: 20}, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := pace(t, large(), answers{batch: func(*abi.State) abi.BatchPlan { return c.plan }}, 10e6, 200e3)
+			d.chat(2, 500)
+			d.add(d.now+1, &sched.Request{ID: 90, PromptTokens: 40_000, MaxTokens: 2})
+			d.run(10e9)
+			if got := d.prompt[len(d.prompt)/2]; got != c.want {
+				t.Errorf("%d prompt tokens in a step, the policy said %d", got, c.want)
+			}
+		})
+	}
+}
+
+// ChunkTokens is the most, whatever fits the time.
+func TestTheChunkHasAHardLimit(t *testing.T) {
+	cfg := large()
+	cfg.ChunkTokens = 96
+	d := pace(t, cfg, nil, 1e6, 1e3)
+	d.chat(2, 500)
+	d.add(d.now+1, &sched.Request{ID: 90, PromptTokens: 10_000, MaxTokens: 2})
+	d.run(10e9)
+	if got := slices.Max(d.prompt); got != 96 {
+		t.Errorf("up to %d prompt tokens beside decoding rows, the limit is 96", got)
+	}
+}
+
+// Where nothing decodes a step is longer, but not so long that who arrives meanwhile waits for it for ever.
+func TestAStepWithoutDecodingRowsIsBoundedToo(t *testing.T) {
+	d := pace(t, large(), nil, 10e6, 200e3)
+	d.add(d.now, &sched.Request{ID: 1, PromptTokens: 65536, MaxTokens: 1})
+	d.run(60e9)
+	if worst := slices.Max(d.took[2:]); worst > 200e6 || worst < 150e6 {
+		t.Errorf("steps take up to %d ms, want 150 to 200", worst/1e6)
+	}
+}
