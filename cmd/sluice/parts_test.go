@@ -10,12 +10,13 @@ import (
 // What the device can do with KV reaches the scheduler, and what it cannot do stays off.
 func TestTheSchedulerUsesWhatTheDeviceCanDoWithKV(t *testing.T) {
 	info := gpu.Info{MaxSeqs: 4, MaxBatchTokens: 64, ContextTokens: 512, KVTokens: 1000}
-	plain := schedConfig(&config.Config{}, info)
+	cfg := config.Default()
+	plain := schedConfig(&cfg, info)
 	if plain.SpareSeqs != 0 || plain.CopyMin != 0 || plain.SharedKV || plain.MaxSaved != 0 {
 		t.Errorf("a device that can do nothing beside computing: %+v", plain)
 	}
 	info.SpareSeqs, info.CopyMin, info.SharedKV, info.CanSave = 8, 32, true, true
-	able := schedConfig(&config.Config{}, info)
+	able := schedConfig(&cfg, info)
 	if able.SpareSeqs != 8 || able.CopyMin != 32 || !able.SharedKV || able.MaxSaved != 992 {
 		t.Errorf("a device that copies, shares and saves: %+v", able)
 	}

@@ -70,13 +70,13 @@ func (c *Core) prefills() bool {
 
 // placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
 func (c *Core) placeNewcomers(f *filling) {
+	c.deferred = 0
 	if len(c.running) >= f.lim.seqs {
 		return
 	}
 	queue := append(c.pick[:0], c.resuming...)
 	queue = append(queue, c.queue(f)...)
 	c.pick = queue
-	c.deferred = 0
 	c.blocked = c.blocked[:0]
 	for _, r := range queue {
 		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs || len(c.blocked) == maxBlocked {

@@ -174,7 +174,7 @@ func TestConstrainedAnswers(t *testing.T) {
 	f := start(t, options{})
 	for name, format := range map[string]string{
 		"json_schema": `"response_format":{"type":"json_schema","json_schema":{"name":"p","schema":` + person + `}}`,
-		"grammar":     `"grammar":"root ::= \"{\\\"name\\\":\\\"x\\\",\\\"age\\\":\" [0-9]{1,3} \",\\\"tags\\\":[]}\""`,
+		"grammar":     `"grammar":"root ::= \"{\\\"name\\\":\\\"x\\\",\\\"age\\\":\" [1-9] [0-9]{0,2} \",\\\"tags\\\":[]}\""`,
 	} {
 		for _, more := range []string{"", `,"temperature":1.5,"seed":3`, `,"n":3,"temperature":1`, `,"logprobs":true`} {
 			_, body := f.post(t, "/v1/chat/completions", `{"max_tokens":400,`+format+more+`,`+hi+`}`)
