@@ -73,7 +73,7 @@ func (r *reloader) apply(ctx context.Context, cfg *config.Config) error {
 // limits is the scheduler's configuration under cfg. What cannot change is as it was at the start.
 func (p *parts) limits(cfg *config.Config) sched.Config {
 	c := schedConfig(cfg, p.device.Info())
-	c.Seed = p.sched.Seed
+	c.Seed, c.Costs = p.sched.Seed, p.sched.Costs
 	return c
 }
 
