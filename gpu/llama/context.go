@@ -25,6 +25,7 @@ type Context struct {
 	opts    Options
 	header  *gguf.Header
 	device  DeviceInfo
+	threads capi.Threadpool          // 0 = none
 	devices []capi.GGMLBackendDevice // read by C while the model loads: lives as long as the Context
 }
 
@@ -70,6 +71,9 @@ func (c *Context) open(header *gguf.Header) error {
 		return err
 	}
 	if err := c.checkMemory(); err != nil {
+		return err
+	}
+	if err := c.openThreads(); err != nil {
 		return err
 	}
 	warning, err := c.makeContext()
@@ -168,6 +172,7 @@ func (c *Context) makeContext() (warnings []string, err error) {
 		why := explain(func() { c.Handle, err = capi.InitFromModel(c.Model, p) })
 		if err == nil {
 			c.opts.KVType = t
+			c.lendThreads(c.Handle)
 			break
 		}
 		err = usagef("make a context for %s with a %s KV cache: %w", c.opts.ModelPath, t, because(err, why))
@@ -265,12 +270,13 @@ func (c *Context) describe() gpu.Info {
 	return info
 }
 
-// Close frees the KV cache and then the model. A second call does nothing.
+// Close frees the KV cache, the compute threads and the model. A second call does nothing.
 func (c *Context) Close() {
 	if c.Handle != 0 {
 		_ = capi.Free(c.Handle)
 		c.Handle, c.Memory = 0, 0
 	}
+	c.closeThreads()
 	if c.Model != 0 {
 		_ = capi.ModelFree(c.Model)
 		c.Model, c.Vocab = 0, 0

@@ -38,6 +38,7 @@ func (c *Context) openSide(model capi.Model, size, width int, change func(*capi.
 		}
 		why := explain(func() { s.handle, err = capi.InitFromModel(model, p) })
 		if err == nil {
+			c.lendThreads(s.handle)
 			break
 		}
 		err = usagef("make the drafter's context: %w", because(err, why))
