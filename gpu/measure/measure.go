@@ -74,7 +74,7 @@ func (r *run) all() error {
 	if err := r.warmUp(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{r.prefill, r.moves, r.drafting, r.steps} {
+	for _, part := range []func() error{r.prefill, r.moves, r.holding, r.drafting, r.steps} {
 		if err := part(); err != nil {
 			return err
 		}
