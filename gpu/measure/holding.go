@@ -14,7 +14,7 @@ func (r *run) holding() error {
 	rows, size := min(holdingRows, r.info.MaxSeqs), min(moveTokens, r.info.MaxBatchTokens, r.info.ContextTokens-1)
 	copies := min(r.info.SpareSeqs, min(holdingTokens, r.info.KVTokens/2)/size, (r.info.KVTokens-rows*(contextTokens+2*samples+2))/size)
 	base := min(contextTokens, r.info.MaxBatchTokens/rows)
-	if !r.info.SharedKV || !r.info.CanSave || copies < 1 || base+2*samples+2 > r.info.ContextTokens || r.late() {
+	if !r.info.SharedKV || !r.info.CanSave || copies < 1 || base+2*samples+2 > r.info.ContextTokens || r.opt.Plain || r.late() {
 		return nil
 	}
 	saved, err := r.saved(size)
