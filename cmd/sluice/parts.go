@@ -210,7 +210,7 @@ func (p *parts) openEngine() error {
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
 		Device: p.device, Tokenizer: p.tokenizer, Drafter: p.drafter, Sched: p.sched, Classes: names, Log: p.log,
-		Policies: namedPolicies{p.policies},
+		Policies: namedPolicies{p.policies}, Memory: memoryConfig(p.cfg.Memory),
 		Record: func(r trace.Record) {
 			p.metrics.ObserveRecord(&r)
 			p.traces.Put(&r)
@@ -222,6 +222,19 @@ func (p *parts) openEngine() error {
 	p.engine = e
 	p.closers.push(e.Close)
 	return nil
+}
+
+// memoryConfig is how the engine gives way when memory runs short.
+func memoryConfig(m config.Memory) engine.Memory {
+	names := map[string]engine.Relief{
+		config.ReliefCache: engine.ReliefCache, config.ReliefSaved: engine.ReliefSaved,
+		config.ReliefBatch: engine.ReliefBatch, config.ReliefRefuse: engine.ReliefRefuse,
+	}
+	out := engine.Memory{Limit: int64(m.LimitBytes)}
+	for _, r := range m.Relief {
+		out.Order = append(out.Order, names[r])
+	}
+	return out
 }
 
 func classNames(cfg *config.Config) []string {

@@ -39,6 +39,7 @@ type Config struct {
 
 	Classes   []Class   `yaml:"classes"` // the first is the default class
 	Limits    Limits    `yaml:"limits"`
+	Memory    Memory    `yaml:"memory"`
 	Statuses  Statuses  `yaml:"statuses"`
 	Streams   Streams   `yaml:"streams"`
 	Compute   Compute   `yaml:"compute"`
@@ -103,6 +104,23 @@ type Limits struct {
 	DrainGrace       Duration `yaml:"drain_grace"`        // how long /readyz fails before new requests are refused
 }
 
+// Memory is what the process gives up, one after the other, when it comes near a limit.
+type Memory struct {
+	LimitBytes int      `yaml:"limit_bytes"` // resident, the model's pages included; 0 = no limit
+	Relief     []string `yaml:"relief"`      // of Reliefs, the first first
+}
+
+// What can be given up when memory runs short, by how much it costs those who are served.
+const (
+	ReliefCache  = "cache"  // cached prefixes
+	ReliefSaved  = "saved"  // what is kept of preempted requests
+	ReliefBatch  = "batch"  // half of the places
+	ReliefRefuse = "refuse" // new requests
+)
+
+// Reliefs lists all of them, in the order of the default.
+func Reliefs() []string { return []string{ReliefCache, ReliefSaved, ReliefBatch, ReliefRefuse} }
+
 // Statuses are the HTTP statuses of the host's own refusals, 429, 503, 504 or 529. What a policy refuses has the policy's.
 type Statuses struct {
 	QueueFull int `yaml:"queue_full"` // a limit of the queue
@@ -159,6 +177,7 @@ func Default() Config {
 		Admin:         Admin{Listen: "127.0.0.1:9090"},
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
 		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
+		Memory:        Memory{Relief: Reliefs()},
 		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
 		Streams:       Streams{EarlyHeaders: Duration(15 * time.Second), KeepAlive: Duration(7 * time.Second)},
 		Compute:       Compute{KV: "unified", KVType: "auto", FlashAttention: "auto", Measure: MeasureAuto},

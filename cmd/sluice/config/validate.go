@@ -18,7 +18,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkSpeculate, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkSpeculate, c.checkNumbers, c.checkMemory, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -125,6 +125,7 @@ func (c *Config) checkNumbers() error {
 		{"limits.max_waiting", l.MaxWaiting, 0, 1 << 20},
 		{"limits.max_waiting_tokens", l.MaxWaitingTokens, 0, 1 << 30},
 		{"limits.max_waiting_bytes", l.MaxWaitingBytes, 0, 1 << 40},
+		{"memory.limit_bytes", c.Memory.LimitBytes, 0, 1 << 50},
 		{"limits.body_bytes", l.BodyBytes, 1 << 10, 1 << 30},
 		{"compute.threads", c.Compute.Threads, 0, 1024},
 		{"compute.gpu_layers", c.Compute.GPULayers, 0, 1 << 20},
@@ -143,6 +144,24 @@ func (c *Config) checkNumbers() error {
 	}
 	if c.Streams.KeepAlive <= 0 {
 		return c.fail("streams.keep_alive", "must be positive, but is %s", c.Streams.KeepAlive)
+	}
+	return nil
+}
+
+func (c *Config) checkMemory() error {
+	if c.Memory.LimitBytes > 0 && len(c.Memory.Relief) == 0 {
+		return c.fail("memory.relief", "names nothing that could be given up at memory.limit_bytes")
+	}
+	seen := map[string]bool{}
+	for i, r := range c.Memory.Relief {
+		key := fmt.Sprintf("memory.relief[%d]", i)
+		switch {
+		case !slices.Contains(Reliefs(), r):
+			return c.fail(key, "must be one of %s, but is %q", strings.Join(Reliefs(), ", "), r)
+		case seen[r]:
+			return c.fail(key, "repeats %q", r)
+		}
+		seen[r] = true
 	}
 	return nil
 }
