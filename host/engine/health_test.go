@@ -97,15 +97,21 @@ func TestALackOfMemoryLowersTheBatchForAWhile(t *testing.T) {
 
 func TestPoliciesAndOthersAreNotBlamedForAStepThatFails(t *testing.T) {
 	p := &plan{}
-	f := start(t, sim.Options{MaxSeqs: 1, Fault: p.fault}, func(c *engine.Config) { c.Policies = &source{d: fixedK{2}} })
+	h := shipped(t)
+	f := start(t, sim.Options{MaxSeqs: 1, Fault: p.fault}, func(c *engine.Config) { c.Policies = named{h} })
 	p.next(nil, errors.New("broken"))
 	if got := f.all(t, 3, 4); got[sched.OutcomeFailed] != 1 || got[sched.OutcomeLength] != 2 {
 		t.Errorf("ended as %v: only one was in the step", got)
 	}
-	snap := f.settled(t)
-	if snap.Faults.Steps != 1 || snap.State.PolicyEpoch != 1 || f.Ready() != nil {
-		t.Errorf("faults %+v, epoch %d, ready: %v", snap.Faults, snap.State.PolicyEpoch, f.Ready())
+	if snap := f.settled(t); snap.Faults.Steps != 1 || f.Ready() != nil {
+		t.Errorf("faults %+v, ready: %v", snap.Faults, f.Ready())
 	}
+	p.next(errors.New("broken"), errors.New("broken"), errors.New("broken"))
+	if got := f.all(t, 6, 4); got[sched.OutcomeFailed] != 3 || got[sched.OutcomeLength] != 3 {
+		t.Errorf("ended as %v: three steps failed, with one request each", got)
+	}
+	f.settled(t)
+	blameless(t, h)
 }
 
 // resettable is a device that fails until it is reset.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -90,15 +91,39 @@ func (f *fixture) checkLast(t *testing.T, want sched.Outcome) {
 func TestManyClientsVanishAtOnce(t *testing.T) {
 	n := uint32(min(1000, raise(t)))
 	f := start(t, slow(4))
+	before := serving()
 	conns := make([]*net.TCPConn, n)
 	for i := range conns {
 		conns[i], _ = f.dial(t, "/v1/completions", long("", i%2 == 0))
 	}
 	f.Await(t, "took all in", func(s engine.Snapshot) bool { return s.State.Running+s.State.WaitingRequests == n })
+	if serving() <= before {
+		t.Error("requests have no goroutines: the count says nothing")
+	}
 	for i, c := range conns {
 		hangUp(t, c, []string{"fin", "reset"}[i%2])
 	}
 	f.Await(t, "freed everything", func(s engine.Snapshot) bool { return idle(s) && len(f.Records()) == int(n) })
+	for _, r := range f.Records() {
+		if r.Outcome != sched.OutcomeCancelledRunning.String() && r.Outcome != sched.OutcomeCancelledInQueue.String() {
+			t.Errorf("request %s ended as %s", r.ID, r.Outcome)
+		}
+	}
+	f.Await(t, "ended the goroutines of those who left", func(engine.Snapshot) bool { return serving() <= before })
+	if resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`); resp.StatusCode != 200 {
+		t.Errorf("the next request got %d %s", resp.StatusCode, body)
+	}
+}
+
+// serving is how many goroutines are inside the server's code.
+func serving() (n int) {
+	buf := make([]byte, 16<<20)
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(g, "/host/server.") {
+			n++
+		}
+	}
+	return n
 }
 
 // The watcher reads no bytes: a connection is as good as new after it, and requests that came early are served.

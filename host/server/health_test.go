@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,12 +53,46 @@ func TestAStalledDeviceIsNotReady(t *testing.T) {
 	if resp, _ := f.get(t, "/health"); resp.StatusCode != 200 {
 		t.Errorf("health: %d", resp.StatusCode)
 	}
+	for header, code := range map[string]string{"x-sluice-queue-ttl": "ttl", "x-sluice-deadline": "deadline"} {
+		resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`, header, "20ms")
+		if e := readError(t, body); resp.StatusCode != 503 || e.Error.Code != code {
+			t.Errorf("a request whose %s passes during the step: %d %s", code, resp.StatusCode, body)
+		}
+	}
 	close(release)
 	for {
 		if resp, _ := f.get(t, "/readyz"); resp.StatusCode == 200 {
 			return
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// A device that fails again and again takes the server out of the balancer's list until a step succeeds.
+func TestADeviceThatFailsIsNotReadyUntilItWorks(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	f := start(t, options{Sim: sim.Options{Fault: func(uint64, *gpu.Batch) error {
+		if broken.Load() {
+			return errors.New("out of order")
+		}
+		return nil
+	}}})
+	for range 3 {
+		if resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`); resp.StatusCode != 500 || readError(t, body).Error.Code != "device_failed" {
+			t.Errorf("a request whose step fails: %d %s", resp.StatusCode, body)
+		}
+	}
+	f.awaitNotReady(t)
+	if resp, _ := f.get(t, "/livez"); resp.StatusCode != 200 {
+		t.Errorf("livez: %d", resp.StatusCode)
+	}
+	broken.Store(false)
+	if resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`); resp.StatusCode != 200 {
+		t.Errorf("a request to the device that works: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := f.get(t, "/readyz"); resp.StatusCode != 200 {
+		t.Errorf("readyz: %d %s", resp.StatusCode, body)
 	}
 }
 
