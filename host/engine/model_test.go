@@ -14,14 +14,23 @@ import (
 	"github.com/sluice-dev/sluice/host/spec"
 )
 
+// publishedModel stands for the model as it was published, which guesses well and not always what the converted one says.
+const publishedModel = "published"
+
 // onModel starts an engine on the model that set-up installed, or skips the test where there is none.
 func onModel(t *testing.T, layout string, change func(*engine.Config)) *fixture {
 	t.Helper()
-	libs, _, model, err := llama.DefaultPaths()
+	return onDevice(t, func(o *llama.Options) { o.KVLayout = layout }, change)
+}
+
+// onDevice is onModel with other options of the device. DraftModel may be publishedModel.
+func onDevice(t *testing.T, device func(*llama.Options), change func(*engine.Config)) *fixture {
+	t.Helper()
+	libs, published, model, err := llama.DefaultPaths()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{libs, model} {
+	for _, p := range []string{libs, published, model} {
 		if _, err := os.Stat(p); err != nil {
 			if os.Getenv("SLUICE_REQUIRE_MODEL") != "" {
 				t.Fatalf("%v: run make setup", err)
@@ -30,14 +39,18 @@ func onModel(t *testing.T, layout string, change func(*engine.Config)) *fixture 
 		}
 	}
 	// One thread: two wait for each other when other tests take the CPUs.
-	dev, err := llama.Open(llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, Threads: 1, KVLayout: layout,
-		KVTokens: 1024, MaxSeqs: 4, MaxBatchTokens: 128})
+	o := llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, Threads: 1, KVTokens: 1024, MaxSeqs: 4, MaxBatchTokens: 128}
+	device(&o)
+	if o.DraftModel == publishedModel {
+		o.DraftModel = published
+	}
+	dev, err := llama.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	info := dev.Info()
 	f := &fixture{tok: dev.Tokenizer()}
-	cfg := engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Sched: sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)}
+	cfg := engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Drafter: dev.Drafter(), Sched: sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)}
 	cfg.Sched.MaxDraft = 15
 	if change != nil {
 		change(&cfg)
@@ -60,7 +73,7 @@ func modelRequests(t *testing.T, tok gpu.Tokenizer, n int) []engine.Request {
 	for i := range n {
 		text := "A list of fruit: apple, pear, plum, apple, pear, plum, apple, pear, plum, apple, pear, plum, apple, pear, plum, "
 		if i%3 == 2 {
-			text = fmt.Sprintf("%d little birds sat on a wall. %d little birds sat on a wall. And then", i, i)
+			text = strings.Repeat(fmt.Sprintf("%d little birds sat on a wall in the warm evening sun and sang about the sea. ", i), 2) + fmt.Sprint(i, " little birds")
 		}
 		if i%3 == 1 {
 			text += "and again: apple, pear,"
@@ -133,10 +146,10 @@ func TestTheModelsTextIsExactUnderSplitKV(t *testing.T) {
 			ec.NoPrefixCache = !c.cache
 			ec.Policies = &source{d: restless{}}
 			s := &ec.Sched
-			s.BlockSize, s.Blocks, s.MaxPreemptions = 8, 18, 1000
+			tight(s)
 			s.Costs, s.MaxSaved = c.costs, 4096
-			if info := ec.Device.Info(); c.cache {
-				s.SpareSeqs, s.CopyMin, s.SharedKV = info.SpareSeqs, min(info.CopyMin, 16), info.SharedKV
+			if c.cache {
+				shares(ec)
 			}
 		})
 		got, cached := f.serve(t, reqs)
