@@ -66,9 +66,10 @@ func TestEAGLE3TextAndCountsDoNotDependOnTheBatch(t *testing.T) {
 	}
 	plain := open8(split)
 	prompts, limits := textPrompts(t, plain)
+	prompts, limits = prompts[:10], limits[:10]
 	want := (&decoder{t: t, dev: plain, slots: 1, chunk: 100}).run(prompts, limits)
 	var first *decoder
-	for _, slots := range []int{1, 4, 8} {
+	for _, slots := range []int{1, 2, 3, 5, 8} {
 		g := &decoder{t: t, dev: open8(eagle(t)), slots: slots, k: 4, chunk: 6}
 		if got := g.run(prompts, limits); !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("batch %d: the text is another one", slots)
@@ -91,6 +92,7 @@ func TestDraftModelTextEqualsPlainDecoding(t *testing.T) {
 	plain := open(t, split)
 	prompts, limits := textPrompts(t, plain)
 	want := (&decoder{t: t, dev: plain, slots: 1, chunk: 100}).run(prompts, limits)
+	accepted := map[string][]int{} // by file, at the first size of the batch
 	for _, c := range []struct {
 		file  string
 		slots int
@@ -101,6 +103,12 @@ func TestDraftModelTextEqualsPlainDecoding(t *testing.T) {
 			t.Errorf("%s, batch %d: the text is another one", c.file, c.slots)
 		}
 		t.Logf("batch %d: accepted %v of %v in %d steps", c.slots, g.accepted, g.tried, g.forwards)
+		if accepted[c.file] == nil {
+			accepted[c.file] = g.accepted
+		}
+		if !slices.Equal(g.accepted, accepted[c.file]) {
+			t.Errorf("%s, batch %d: accepted %v, at another size %v", c.file, c.slots, g.accepted, accepted[c.file])
+		}
 		if 100*g.accepted[1] < c.share*g.tried[1] {
 			t.Errorf("%s: only %d of %d first drafts accepted", c.file, g.accepted[1], g.tried[1])
 		}

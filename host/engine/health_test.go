@@ -250,6 +250,45 @@ func TestADeviceThatSaysItIsLostIsStartedAnewAtOnce(t *testing.T) {
 	}
 }
 
+// slowReset is a device whose new start takes until the test says so.
+type slowReset struct {
+	*resettable
+	began, end chan struct{}
+}
+
+func (s *slowReset) Reset() error {
+	close(s.began)
+	<-s.end
+	return s.resettable.Reset()
+}
+
+// The time in which a device is started anew counts against no time in the queue, and against every deadline.
+func TestWhoWaitsWhileTheDeviceStartsAnewLosesNoTime(t *testing.T) {
+	const ttl = int64(150 * time.Millisecond) // long enough to be let in after the new start, on a busy machine too
+	p := &plan{}
+	var dev *slowReset
+	f := start(t, sim.Options{Fault: p.fault}, func(c *engine.Config) {
+		dev = &slowReset{&resettable{Device: c.Device.(*sim.Device)}, make(chan struct{}), make(chan struct{})}
+		c.Device = dev
+		c.Tick = time.Millisecond
+	})
+	p.next(gpu.ErrLost)
+	f.all(t, 1, 4)
+	within(t, dev.began, "a new start")
+	waits := f.submit(t, engine.Request{ID: "waits", Prompt: prompt("x"), MaxTokens: 2, IgnoreEOS: true, TTL: ttl})
+	late := f.submit(t, engine.Request{ID: "late", Prompt: prompt("x"), MaxTokens: 2, IgnoreEOS: true, Deadline: ttl})
+	if got := outcome(t, late); got != sched.OutcomeExpired {
+		t.Errorf("the one with a deadline ended as %v", got)
+	}
+	for from := f.Now(); f.Now() < from+2*ttl; {
+		time.Sleep(time.Millisecond)
+	}
+	close(dev.end)
+	if got := outcome(t, waits); got != sched.OutcomeLength {
+		t.Errorf("ended as %v: the new start took more than its time in the queue", got)
+	}
+}
+
 // While a step hangs, what waits is judged and expires, and the engine says that it is not ready; then it is again.
 func TestAStepThatHangsIsNoticedAndTheQueueGoesOn(t *testing.T) {
 	g := newGate()

@@ -51,6 +51,31 @@ func TestTheSamePromptIsComputedOnceHoweverManyAskForIt(t *testing.T) {
 	}
 }
 
+// Who waits for a prefix is in the queue like anybody, and its limit counts it.
+func TestWhoWaitsForAPrefixCountsInTheQueue(t *testing.T) {
+	cfg := sharing(4)
+	cfg.MaxWaiting, cfg.MaxBatchTokens = 2, 16
+	g := newRig(t, cfg, answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{ChunkTokens: 8, PrefillBudgetTokens: 16} }})
+	last := &sched.Request{ID: 4, MaxTokens: 4}
+	g.arrive(&sched.Request{ID: 1, MaxTokens: 4}, tokens(1, 40))
+	g.step()
+	for id := uint64(2); id <= 3; id++ {
+		g.arrive(&sched.Request{ID: id, MaxTokens: 4}, tokens(1, 40))
+	}
+	g.step()
+	if st := g.core.State(g.now); st.WaitingDeferred != 2 || st.WaitingRequests != 2 {
+		t.Fatalf("%d wait, %d of them for a prefix", st.WaitingRequests, st.WaitingDeferred)
+	}
+	g.arrive(last, tokens(1, 40))
+	if last.Outcome != sched.OutcomeShedAtArrival || last.Verdict.Limit != "queue_requests" {
+		t.Errorf("one more than the queue holds ended as %v: %+v", last.Outcome, last.Verdict)
+	}
+	g.run()
+	if r := g.ended[3]; r == nil || r.Outcome != sched.OutcomeLength {
+		t.Errorf("the last that waited: %+v", r)
+	}
+}
+
 // Whoever waits for a prefix goes on by itself when the one that computes it is gone, whatever became of it.
 func TestWhoWaitsForAPrefixGoesOnWhenItsComputerIsGone(t *testing.T) {
 	for name, gone := range map[string]func(g *rig){

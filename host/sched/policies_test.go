@@ -81,6 +81,7 @@ var policies = map[string]abi.Decider{
 		return abi.Ranking{Score: int64(r.Class), VictimRank: int64(r.Class), Flags: uint32(abi.RankFlagMayPreempt)}
 	}},
 	"one-at-a-time": answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{MaxSeqs: 1} }},
+	"cap-0":         answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{} }},
 	"nothing-enters": answers{batch: func(*abi.State) abi.BatchPlan {
 		return abi.BatchPlan{MaxSeqs: 1, ReserveSeqs: 1 << 30}
 	}},

@@ -30,6 +30,7 @@ func TestInvariantsHoldForAMillionStepsWhateverThePoliciesAnswer(t *testing.T) {
 			*v = n
 		}
 	}
+	fmt.Printf("SLUICE_SEED=%d\n", seed) // also where the run ends in a panic, or never
 	total := newSoakTotals()
 	for episode := uint64(0); total.steps < steps; episode++ {
 		if err := soak(rand.New(rand.NewPCG(seed, episode)), total); err != nil {
