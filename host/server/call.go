@@ -184,7 +184,7 @@ func (k *call) log() {
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", k.id), slog.String("route", k.route), slog.Int("status", k.status),
-		slog.String("tenant", tenantHash(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
+		slog.String("tenant", tenantName(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
 		slog.Bool("stream", k.stream), slog.Duration("duration", time.Duration(k.s.cfg.Engine.Now()-k.req.Arrival)))
 	if len(k.choices) > 0 {
 		r := k.total()

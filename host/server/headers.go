@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"net/http"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/oklog/ulid/v2"
+	"github.com/sluice-dev/sluice/host/engine"
 )
 
 // Headers of requests. Durations are Go durations or plain numbers of seconds.
@@ -178,12 +178,10 @@ func requestBody(c *fiber.Ctx) ([]byte, error) {
 	return c.Request().Body(), nil
 }
 
-// tenantHash is how logs name a tenant: as the traces do.
-func tenantHash(tenant string) string {
+// tenantName is how logs name a tenant: as the traces do.
+func tenantName(tenant string) string {
 	if tenant == "" {
 		return ""
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(tenant))
-	return fmt.Sprintf("%016x", h.Sum64()|1)
+	return fmt.Sprintf("%016x", engine.TenantHash(tenant))
 }
