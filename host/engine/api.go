@@ -37,7 +37,7 @@ const MaxLogprobs = 20
 type Logprob struct {
 	Token gpu.Token
 	Piece []byte
-	Log   float64
+	Log   float64 // -Inf of a token that cannot come
 }
 
 // TokenProbs is what is reported of one token of the output.
@@ -52,7 +52,7 @@ type Event struct {
 	Text   string
 	Tokens int
 	Last   bool         // the end follows at once: Events is closed next
-	Probs  []TokenProbs // of the tokens, where the request asked for them
+	Probs  []TokenProbs // where the request asked for them: of the tokens that begin in the texts so far and were not reported yet
 }
 
 // Result is how a request ended.
