@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -110,7 +111,7 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.log.Error("request failed", "path", c.Path(), "request_id", string(c.Response().Header.Peek(headerRequestID)), "error", err)
 		return internalError().send(c)
 	}
-	out := &apiError{status: fe.Code, message: fe.Message, code: "bad_http"}
+	out := &apiError{status: fe.Code, message: withoutContents(fe.Message), code: "bad_http"}
 	switch fe.Code {
 	case http.StatusNotFound:
 		out.message, out.code = fmt.Sprintf("%s %s is not part of this API", c.Method(), c.Path()), "unknown_route"
@@ -130,6 +131,13 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.cfg.Metrics.Response("", out.status)
 	}
 	return out.send(c)
+}
+
+// withoutContents is what the HTTP parser says without what it read, which holds the client's key and ends up in its logs.
+func withoutContents(message string) string {
+	message, _, _ = strings.Cut(message, ": buffer size=")
+	message, _, _ = strings.Cut(message, `"`)
+	return strings.TrimSuffix(strings.TrimRight(message, " "), " in")
 }
 
 func lingerOnClose(c *fiber.Ctx) {
