@@ -9,7 +9,7 @@ import (
 // Request is what the server hands to Engine.Submit.
 type Request struct {
 	ID          string // as the client sees it, unique
-	Arrival     int64  // Engine.Now when the request line was read
+	Arrival     int64  // Engine.Now when the request had come
 	Prompt      []gpu.Token
 	PromptBytes int // size of the body
 	MaxTokens   int // > 0

@@ -58,12 +58,14 @@ func (s *Server) generate(c *fiber.Ctx, route string, f form, parse parseFunc) (
 		}
 	}()
 	if s.draining.Load() {
+		lingerIfUnread(c)
 		return s.drainingError()
 	}
-	body, err := requestBody(c)
+	body, err := s.requestBody(c)
 	if err != nil {
 		return err
 	}
+	k.req.Arrival = s.cfg.Engine.Now() // how long a client takes to send is no wait of its request
 	if err := parse(k, c, body); err != nil {
 		return err
 	}

@@ -115,11 +115,10 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 	switch fe.Code {
 	case http.StatusNotFound:
 		out.message, out.code = fmt.Sprintf("%s %s is not part of this API", c.Method(), c.Path()), "unknown_route"
+		lingerIfUnread(c)
 	case http.StatusMethodNotAllowed:
 		out.message, out.code = fmt.Sprintf("%s does not take %s", c.Path(), c.Method()), "method_not_allowed"
-	case http.StatusRequestEntityTooLarge:
-		out.message, out.code = fmt.Sprintf("the body is larger than %d bytes", s.cfg.BodyLimit), "request_too_large"
-		lingerOnClose(c)
+		lingerIfUnread(c)
 	case http.StatusRequestTimeout:
 		out.message, out.code = "the request did not arrive in time", "request_timeout"
 	case http.StatusRequestHeaderFieldsTooLarge:
@@ -138,12 +137,6 @@ func withoutContents(message string) string {
 	message, _, _ = strings.Cut(message, ": buffer size=")
 	message, _, _ = strings.Cut(message, `"`)
 	return strings.TrimSuffix(strings.TrimRight(message, " "), " in")
-}
-
-func lingerOnClose(c *fiber.Ctx) {
-	if k, ok := c.Context().Conn().(*conn); ok {
-		k.linger.Store(true)
-	}
 }
 
 func internalError() *apiError {

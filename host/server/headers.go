@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,14 +167,6 @@ func (k *call) fillRest(c *fiber.Ctx, _ *common) error {
 		k.req.Attempt = int(n)
 	}
 	return nil
-}
-
-// requestBody is the body as it came. Compressed ones are refused: a small one may unpack to anything.
-func requestBody(c *fiber.Ctx) ([]byte, error) {
-	if enc := c.Get(fiber.HeaderContentEncoding); enc != "" && enc != "identity" {
-		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: "unsupported_encoding", message: "compressed bodies are not supported; send the JSON as it is"}
-	}
-	return c.Request().Body(), nil
 }
 
 // tenantName is how logs name a tenant: as the traces do.

@@ -58,6 +58,7 @@ func New(cfg Config) (*Server, error) {
 		CaseSensitive:                true,
 		DisablePreParseMultipartForm: true, // nothing here takes forms, and parsing them writes files
 		BodyLimit:                    cfg.BodyLimit,
+		StreamRequestBody:            true, // a body is read by requestBody, as it comes
 		ReadBufferSize:               headerLimit,
 		ReadTimeout:                  cfg.ReadTimeout,
 		IdleTimeout:                  idleTimeout,
