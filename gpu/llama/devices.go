@@ -3,6 +3,7 @@ package llama
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ebitengine/purego"
@@ -58,9 +59,10 @@ func chooseDevice(want string, offered []DeviceInfo) (DeviceInfo, error) {
 // kind is the name without its number: "CUDA" of "CUDA0".
 func (d DeviceInfo) kind() string { return strings.TrimRight(d.Name, "0123456789") }
 
-// hintOf says why a device of NVIDIA may be missing.
-func hintOf(want, dir string) string {
-	if !strings.HasPrefix(strings.ToLower(want), "cuda") {
+// hintOf says why a device of NVIDIA may be missing, where none at all is offered.
+func hintOf(want, dir string, offered []DeviceInfo) string {
+	isCUDA := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "cuda") }
+	if !isCUDA(want) || slices.ContainsFunc(offered, func(d DeviceInfo) bool { return isCUDA(d.Name) }) {
 		return ""
 	}
 	found, _ := filepath.Glob(filepath.Join(dir, "*ggml-cuda*"))

@@ -149,6 +149,25 @@ func TestChooseDeviceNeverFallsBack(t *testing.T) {
 	}
 }
 
+// Of libraries that offer a GPU but not the one that was asked for, it is not said that they or the driver lack something.
+func TestTheHintIsForThoseWhoHaveNone(t *testing.T) {
+	cpu, cuda := DeviceInfo{Name: "cpu"}, DeviceInfo{Name: "CUDA0", GPU: true}
+	for _, c := range []struct {
+		want    string
+		offered []DeviceInfo
+		says    string
+	}{
+		{"cuda", []DeviceInfo{cpu}, "make setup-cuda"},
+		{"CUDA1", []DeviceInfo{cpu}, "make setup-cuda"},
+		{"CUDA1", []DeviceInfo{cuda, cpu}, ""},
+		{"vulkan", []DeviceInfo{cpu}, ""},
+	} {
+		if hint := hintOf(c.want, t.TempDir(), c.offered); !strings.Contains(hint, c.says) || c.says == "" && hint != "" {
+			t.Errorf("%s out of %v: %q", c.want, c.offered, hint)
+		}
+	}
+}
+
 // Draft heads are GGUF files of kinds that are no language models by themselves.
 func TestOddModelsOpenOrAreRefused(t *testing.T) {
 	models, _ := filepath.Glob(filepath.Join(sharedDir(t), "models", "*.gguf"))
