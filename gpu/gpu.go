@@ -139,6 +139,7 @@ type Costs struct {
 	DraftToken   int64 // drafting one token for one sequence
 	SaveToken    int64 // Save and Restore together, a token
 	Copy         int64 // one Copy, whatever its length
+	HeldToken    int64 // each token that a sequence outside the step holds, for each row of the step
 }
 
 // Tokenizer turns text into tokens and back. Its methods may be called from any goroutine.

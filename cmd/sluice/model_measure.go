@@ -102,6 +102,7 @@ type costsOutput struct {
 	PrefillToken int64      `json:"prefill_token_ns"`
 	DraftToken   int64      `json:"draft_token_ns"`
 	SaveToken    int64      `json:"save_token_ns"`
+	HeldToken    int64      `json:"held_token_ns"`
 	Copy         int64      `json:"copy_ns"`
 	Took         int64      `json:"took_ns"`
 }
@@ -114,7 +115,7 @@ type costsRow struct {
 
 func costsJSON(info gpu.Info, r *measure.Report) costsOutput {
 	c := &r.Costs
-	out := costsOutput{Model: info.Model, Device: info.DeviceName, PrefillToken: c.PrefillToken, DraftToken: c.DraftToken, SaveToken: c.SaveToken, Copy: c.Copy, Took: r.TookNS, Steps: []costsRow{}}
+	out := costsOutput{Model: info.Model, Device: info.DeviceName, PrefillToken: c.PrefillToken, DraftToken: c.DraftToken, SaveToken: c.SaveToken, HeldToken: c.HeldToken, Copy: c.Copy, Took: r.TookNS, Steps: []costsRow{}}
 	for b := range measured(r) {
 		out.Steps = append(out.Steps, costsRow{min(1<<b, r.Largest), c.Step[b], r.Samples[b]})
 	}
@@ -154,6 +155,7 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 		{"a draft by the drafter", costText(r.Costs.DraftToken, "")},
 		{"a copied prefix", costText(r.Costs.Copy, "")},
 		{"a token saved and restored", costText(r.Costs.SaveToken, "")},
+		{"a token held, for each row", costText(r.Costs.HeldToken, "")},
 	}
 	if r.Samples[0][0] > 0 {
 		pairs = append(pairs, [2]string{"drafts between those shown", "are taken to lie on a line between them"})

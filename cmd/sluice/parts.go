@@ -263,7 +263,7 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 	}
 	c.SpareSeqs, c.CopyMin, c.SharedKV = info.SpareSeqs, info.CopyMin, info.SharedKV
 	if info.CanSave {
-		c.MaxSaved = c.Blocks * c.BlockSize
+		c.MaxSaved = savedTokens(l.SavedTokens, c.Blocks*c.BlockSize)
 	}
 	if cfg.Speculate.Drafter == config.DrafterOff {
 		c.MaxDraft = 0
@@ -286,6 +286,14 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 		}
 	}
 	return c
+}
+
+// savedTokens is what may be kept of a KV cache outside it: as much again, unless something else is wanted.
+func savedTokens(wanted, kv int) int {
+	if wanted == 0 {
+		return kv
+	}
+	return max(0, wanted)
 }
 
 // namedPolicies is the policy host as the engine asks for it.

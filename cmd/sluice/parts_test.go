@@ -23,4 +23,10 @@ func TestTheSchedulerUsesWhatTheDeviceCanDoWithKV(t *testing.T) {
 	if err := able.Validate(); err != nil {
 		t.Error(err)
 	}
+	for wanted, got := range map[int]int{-1: 0, 64: 64, 5000: 5000} {
+		cfg.Limits.SavedTokens = wanted
+		if n := schedConfig(&cfg, info).MaxSaved; n != got {
+			t.Errorf("limits.saved_tokens of %d lets %d be kept", wanted, n)
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Limit   time.Duration // when to stop taking samples; 0 = DefaultLimit. What has begun is finished
 	Drafter gpu.Drafter   // the one beside the device; nil = none
-	Plain   bool          // only steps without drafts
+	Plain   bool          // only prompts, and steps without drafts
 
 	now func() time.Time // a test's clock
 }
@@ -74,7 +74,7 @@ func (r *run) all() error {
 	if err := r.warmUp(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{r.prefill, r.moves, r.drafting, r.steps} {
+	for _, part := range []func() error{r.prefill, r.moves, r.holding, r.drafting, r.steps} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (r *run) steps() error {
 				if r.opt.Plain && k > 0 {
 					break
 				}
-				if r.late() {
+				if r.late() && r.times[0][0] != nil { // without that one the report would be of no use
 					return nil
 				}
 				if err := r.step(b, k, round == 0); err != nil {

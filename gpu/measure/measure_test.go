@@ -18,6 +18,7 @@ type clocked struct {
 	at      time.Time
 	steps   int
 	slow    int // every slow-th step takes ten times as long; 0 = none does
+	held    int // ns that each row takes for each token that a spare sequence holds
 }
 
 func clock(t *testing.T, o sim.Options) *clocked {
@@ -35,12 +36,20 @@ func (c *clocked) Forward(b *gpu.Batch) error {
 	for _, it := range b.Items {
 		parts = append(parts, sim.Part{Context: it.Pos, New: len(it.Tokens), Logits: it.Logits})
 	}
-	ns := c.profile.StepNS(parts)
+	ns := c.profile.StepNS(parts) + int64(len(parts)*c.spareTokens()*c.held)
 	if c.steps++; c.slow > 0 && c.steps%c.slow == 0 {
 		ns *= 10
 	}
 	c.at = c.at.Add(time.Duration(ns))
 	return c.Device.Forward(b)
+}
+
+func (c *clocked) spareTokens() (n int) {
+	info := c.Info()
+	for seq := range info.SpareSeqs {
+		n += len(c.History(info.MaxSeqs + seq))
+	}
+	return n
 }
 
 func (c *clocked) Copy(from, to, n int) error {
@@ -99,6 +108,20 @@ func TestTheTableIsWhatStepsTake(t *testing.T) {
 	}
 	if r.DecodePerSecond(17) != 0 {
 		t.Error("there are tokens a second beyond the device's places")
+	}
+}
+
+// A cache in which each row looks at all that is held says so, also on a machine that is disturbed; another one says 0.
+func TestWhatHeldTokensCost(t *testing.T) {
+	for _, held := range []int{0, 250} {
+		for _, slow := range []int{0, 7} {
+			c := clock(t, sim.Options{})
+			c.held, c.slow = held, slow
+			r := c.measure(t, Options{Limit: time.Hour})
+			if got := int(r.Costs.HeldToken); got < held*8/10 || got > held {
+				t.Errorf("a held token costs %d ns a row, not %d", got, held)
+			}
+		}
 	}
 }
 

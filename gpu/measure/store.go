@@ -14,7 +14,7 @@ import (
 type Store struct{ Dir string }
 
 // format is the version of the files.
-const format = 1
+const format = 2
 
 // file is a report as it is kept.
 type file struct {

@@ -16,7 +16,7 @@ import (
 type sequences struct {
 	dev   gpu.Device
 	seqs  []sequence
-	saved map[uint64]kept // of preempted requests
+	saved map[uint64]kept // of preempted requests, and prefixes
 	bytes int64           // of saved
 }
 
@@ -105,7 +105,9 @@ func (q *sequences) restore(op *sched.Op) error {
 	if !ok {
 		return fmt.Errorf("restore sequence %d: nothing was saved", op.Seq)
 	}
-	q.forget(op.ID)
+	if !op.Keep {
+		q.forget(op.ID)
+	}
 	if err := q.dev.Restore(op.Seq, k.Saved); err != nil {
 		_ = q.trim(op.Seq, 0)
 		return fmt.Errorf("restore sequence %d: %w", op.Seq, err)

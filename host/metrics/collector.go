@@ -116,6 +116,8 @@ func (c *collector) steps(s *abi.State, t *sched.Stats) {
 	c.counter("kv_saved_requests_total", t.Saves)
 	c.counter("kv_restored_requests_total", t.Restores)
 	c.counter("kv_restored_tokens_total", t.RestoredTokens)
+	c.counter("kv_offloaded_tokens_total", t.OffloadedTokens)
+	c.counter("kv_reloaded_tokens_total", t.ReloadedTokens)
 	c.counter("prefill_tokens_total", t.PrefillTokens)
 	c.counter("generated_tokens_total", t.OutputTokens)
 	c.counter("forced_starts_total", t.Forced)

@@ -22,6 +22,8 @@ var ownDescs = []desc{
 	{"kv_saved_requests_total", "Preempted requests whose KV was kept outside the device.", nil},
 	{"kv_restored_requests_total", "Preempted requests that got back the KV that was kept.", nil},
 	{"kv_restored_tokens_total", "Tokens that were not computed again since their KV was kept.", nil},
+	{"kv_offloaded_tokens_total", "Tokens of cached prefixes that left the device and were kept in memory.", nil},
+	{"kv_reloaded_tokens_total", "Of them, those that came back since a prompt began with them.", nil},
 	{"steps_total", "Device steps.", nil},
 	{"arrivals_total", "Requests that arrived at the scheduler.", nil},
 	{"admissions_total", "Requests that entered the queue.", nil},

@@ -105,8 +105,13 @@ func (c *Core) checkHoldings() error {
 	for _, r := range c.byID {
 		saved += r.core.saved
 	}
-	if saved != c.saved || saved > c.cfg.MaxSaved {
-		return fmt.Errorf("check I2: %d tokens are saved, counted %d, at most %d", saved, c.saved, c.cfg.MaxSaved)
+	prefixes := 0
+	for _, x := range c.kv.outside.list {
+		prefixes += len(x.hashes) * c.cfg.BlockSize
+	}
+	if o := &c.kv.outside; saved != o.requests || prefixes != o.prefixes || saved+prefixes > c.cfg.MaxSaved || len(o.list) > mostOffloaded {
+		return fmt.Errorf("check I2: %d tokens of requests and %d of %d prefixes are kept outside the device, counted %d and %d, at most %d",
+			saved, prefixes, len(o.list), o.requests, o.prefixes, c.cfg.MaxSaved)
 	}
 	if held := len(c.kv.blocks) - len(c.kv.unused); private+held+c.kv.free != c.cfg.Blocks || c.kv.free < 0 {
 		return fmt.Errorf("check I2: %d private blocks, %d of the tree and %d free are not %d", private, held, c.kv.free, c.cfg.Blocks)

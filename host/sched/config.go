@@ -35,7 +35,7 @@ type Config struct {
 	SpareSeqs int  // sequence ids beyond MaxSeqs that may hold prefixes; 0 = finished requests' places only
 	CopyMin   int  // fewest tokens of a prefix that are copied rather than computed; 0 = never
 	SharedKV  bool // a copied prefix takes no further KV blocks
-	MaxSaved  int  // tokens of preempted requests that may be kept outside the device; 0 = preemption is by recompute
+	MaxSaved  int  // tokens that may be kept outside the device, of preempted requests and of prefixes; 0 = preemption is by recompute
 	Costs     gpu.Costs
 
 	SLO  [abi.Classes]abi.ClassSLO

@@ -30,6 +30,7 @@ type coreState struct {
 	hit       int      // of them, those that the prefix cache had when it was last asked
 	inCache   int      // prompt tokens of it in Core.inCache
 	source    int32    // sequence that its prefix is copied from in this step, or none
+	reloaded  uint64   // id of the offloaded prefix that it entered with; 0 = none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none
 	savedAt   uint64   // Stats.Steps when they were saved
@@ -74,6 +75,8 @@ type Stats struct {
 	Saves, Restores   uint64 // preempted requests whose KV was kept outside the device, and those that got it back
 	SavedTokens       uint64
 	RestoredTokens    uint64
+	OffloadedTokens   uint64               // of prefixes that were given up and kept outside the device
+	ReloadedTokens    uint64               // of them, those that came back
 	AcceptedAt        [abi.MaxDraft]uint64 // by position; rows that ended with the step are left out
 	DraftedAt         [abi.MaxDraft]uint64
 }
@@ -94,7 +97,6 @@ type Core struct {
 	resuming []*Request // preempted; in the order of their first scheduling
 	running  []*Request // in the order of their scheduling
 	kv       kvCache
-	saved    int // tokens kept outside the device
 	inCache  int // prompt tokens in the queue that the prefix cache had when it was last asked
 	deferred int // requests that wait for a prefix which is being computed
 	flying   *Batch
@@ -177,6 +179,7 @@ func (c *Core) Config() Config { return c.cfg }
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.EvictedBlocks = c.kv.evicted
+	s.OffloadedTokens, s.ReloadedTokens = c.kv.outside.offloaded, c.kv.outside.reloaded
 	return s
 }
 

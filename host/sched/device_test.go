@@ -34,7 +34,9 @@ func (h *holder) apply(op *sched.Op) error {
 			return fmt.Errorf("nothing was saved, or sequence %d holds %d tokens: %+v", op.Seq, h.held[op.Seq], *op)
 		}
 		h.held[op.Seq] = n
-		delete(h.saved, op.ID)
+		if !op.Keep {
+			delete(h.saved, op.ID)
+		}
 	case sched.OpForget:
 		delete(h.saved, op.ID)
 	}

@@ -23,6 +23,7 @@ func (s *seen) add(g *rig) {
 	s.stats.EvictedBlocks += st.EvictedBlocks
 	s.stats.Restores += st.Restores
 	s.stats.Preemptions += st.Preemptions
+	s.stats.ReloadedTokens += st.ReloadedTokens
 	s.stats.Accepted += st.Accepted
 	s.copies += g.ops[sched.OpCopy]
 	s.forgets += g.ops[sched.OpForget]
@@ -41,7 +42,7 @@ func TestAnswersDoNotDependOnWhatTheDeviceSharesOrSaves(t *testing.T) {
 		total.dropped += x.dropped
 	})
 	for what, n := range map[string]int{
-		"hits": int(total.stats.PrefixHits), "evictions": int(total.stats.EvictedBlocks), "restored": int(total.stats.Restores),
+		"hits": int(total.stats.PrefixHits), "evictions": int(total.stats.EvictedBlocks), "restored": int(total.stats.Restores), "reloaded": int(total.stats.ReloadedTokens),
 		"preemptions": int(total.stats.Preemptions), "accepted drafts": int(total.stats.Accepted), "copies": total.copies,
 		"forgotten": total.forgets, "devices opened anew": total.dropped,
 	} {
@@ -61,7 +62,7 @@ func drawKVConfig(t *rapid.T) sched.Config {
 	cfg.MaxDraft = pick("drafts", 0, 3)
 	cfg.SpareSeqs, cfg.SharedKV, cfg.CopyMin = pick("spare", 0, 1, 4), rapid.Bool().Draw(t, "shared"), pick("copy min", 0, 1, 4, 12)
 	cfg.MaxSaved = pick("saved", 0, 30, 200)
-	cfg.Costs = gpu.Costs{PrefillToken: 10, SaveToken: int64(pick("save cost", 0, 2, 9))}
+	cfg.Costs = gpu.Costs{PrefillToken: 10, SaveToken: int64(pick("save cost", 0, 2, 9)), HeldToken: int64(pick("held cost", 0, 10e3))}
 	return cfg
 }
 

@@ -10,13 +10,16 @@ const (
 	entryAdopted                   // a cached sequence is cut to what fits and taken over
 	entryCopied                    // the prefix is copied into an empty sequence
 	entryRestored                  // what was saved goes into an empty sequence
+	entryReloaded                  // an offloaded prefix goes into an empty sequence
 )
 
 // entry is how a request would enter now.
 type entry struct {
 	kind   entryKind
 	seq    int // that is taken over or copied from
+	from   *offloaded
 	blocks int // of the prefix
+	lost   int // blocks that nothing holds any more afterwards
 	tokens int // that need not be computed
 	need   int // KV blocks that must be available; no kind needs more than there is when entryEmpty would do
 }
@@ -52,6 +55,9 @@ func (c *Core) wayIn(r *Request) entry {
 	if n := c.reusable(r, c.hit(r)); n > 0 {
 		e = c.wayInWithPrefix(r, n, e.need)
 	}
+	if back, ok := c.wayBack(r, e); ok {
+		e = back
+	}
 	if c.restoreIsCheaper(r, e.tokens) {
 		e = entry{kind: entryRestored, tokens: r.core.saved, need: c.entryBlocks(r)}
 	}
@@ -66,7 +72,7 @@ func (c *Core) wayInWithPrefix(r *Request, n, total int) entry {
 	idle := c.bestIdle(r, n, !copies)
 	var adopt entry
 	if idle.seq >= 0 {
-		adopt = entry{kind: entryAdopted, seq: idle.seq, blocks: idle.common, need: total - idle.common + k.resting(idle.seq, idle.common)}
+		adopt = entry{kind: entryAdopted, seq: idle.seq, blocks: idle.common, lost: idle.lost, need: total - idle.common + k.resting(idle.seq, idle.common)}
 		adopt.tokens = adopt.blocks * k.size
 		if idle.lost == 0 || !k.shared && idle.lost <= idle.common {
 			return adopt
@@ -161,10 +167,10 @@ func (k *kvCache) loss(seq int, hashes []uint64, n int) int {
 // occupy gives r its sequence and the KV blocks for it, as e says. The blocks must be available.
 func (c *Core) occupy(r *Request, e entry) {
 	k, total := &c.kv, c.entryBlocks(r)
-	r.core.source = none
+	r.core.source, r.core.reloaded = none, 0
 	switch e.kind {
 	case entryAdopted:
-		k.adopt(r, e.seq, e.blocks)
+		k.adopt(r, e.seq, e.blocks, e.lost)
 	case entryCopied:
 		to := k.emptySeq(e.seq)
 		if !k.shared {
@@ -172,16 +178,26 @@ func (c *Core) occupy(r *Request, e entry) {
 		}
 		k.copyTo(r, e.seq, to, e.blocks)
 		r.core.source = int32(e.seq)
+	case entryReloaded:
+		k.wanted = e.from
+		k.seat(r, k.emptySeq(-1), 0)
+		k.evict(e.need) // a prefix is reloaded whole, and cut then
+		k.wanted = nil
 	default:
 		k.seat(r, k.emptySeq(-1), 0)
 	}
 	c.take(r, total-r.core.blocks)
 	r.Computed = e.tokens
-	if e.kind != entryRestored {
-		c.forget(r)
+	if e.kind == entryRestored {
+		c.restore(r)
 		return
 	}
-	c.restore(r)
+	c.forget(r)
+	if e.kind == entryReloaded {
+		k.reload(r.core.seq, e.from, e.blocks)
+		k.learn(r)
+		r.core.reloaded = e.from.id
+	}
 }
 
 // take gives r n further KV blocks, which must be available.

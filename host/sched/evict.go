@@ -3,9 +3,8 @@ package sched
 // evict gives up cached blocks until n are free, leaf first, least recently wanted first. There must be enough of them.
 func (k *kvCache) evict(n int) {
 	for k.free < n {
-		seq, before := k.coldest(-1), k.free
-		k.trim(seq, k.leaves(seq, n-k.free))
-		k.evicted += uint64(k.free - before)
+		seq := k.coldest(-1)
+		k.giveUp(seq, k.leaves(seq, n-k.free))
 	}
 }
 
@@ -51,9 +50,7 @@ func (k *kvCache) emptySeq(keep int) int {
 		return seq
 	}
 	seq := k.coldest(keep)
-	before := k.free
-	k.trim(seq, 0)
-	k.evicted += uint64(k.free - before)
+	k.giveUp(seq, 0)
 	return seq
 }
 

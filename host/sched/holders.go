@@ -21,6 +21,7 @@ type held struct {
 type sequence struct {
 	req  *Request
 	path []held // the full blocks that the tree knows, from the first on
+	kept bool   // all of them are kept outside the device too
 }
 
 // kvCache is who holds which KV blocks. Whatever changes that appends the operation that makes the device follow, so at
@@ -42,12 +43,16 @@ type kvCache struct {
 	shared  bool   // a copied block is the same block
 	copyMin int    // fewest tokens of a copy; 0 = no copies
 	evicted uint64 // blocks
+
+	outside outside
+	wanted  *offloaded // is not given up at present
 }
 
 func newKVCache(cfg *Config) kvCache {
 	return kvCache{
 		prefixTree: prefixTree{nodes: map[uint64]*node{}}, size: cfg.BlockSize, free: cfg.Blocks,
 		seqs: make([]sequence, cfg.MaxSeqs+cfg.SpareSeqs), shared: cfg.SharedKV, copyMin: cfg.CopyMin,
+		outside: newOutside(cfg),
 	}
 }
 
@@ -134,9 +139,12 @@ func (k *kvCache) touch(seq, n int) {
 	}
 }
 
-// adopt puts r on a cached sequence, of which it keeps n blocks.
-func (k *kvCache) adopt(r *Request, seq, n int) {
+// adopt puts r on a cached sequence, of which it keeps n blocks and lost are lost.
+func (k *kvCache) adopt(r *Request, seq, n, lost int) {
 	s := &k.seqs[seq]
+	if lost > 0 {
+		k.offload(seq)
+	}
 	if len(s.path) > n {
 		k.trim(seq, n)
 	}
@@ -165,7 +173,7 @@ func (k *kvCache) copyTo(r *Request, from, to, n int) {
 
 // seat lets r run on a sequence of whose blocks it has n so far.
 func (k *kvCache) seat(r *Request, seq, n int) {
-	k.seqs[seq].req = r
+	k.seqs[seq].req, k.seqs[seq].kept = r, false
 	r.core.seq, r.core.blocks = seq, n
 	k.touch(seq, n)
 }

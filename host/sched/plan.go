@@ -70,6 +70,7 @@ func (c *Core) Plan(now int64) *Batch {
 		return nil
 	}
 	c.stall = 0
+	c.limitCached()
 	c.planDrafts(&f)
 	c.batch.Ops = append(c.batch.Ops, c.kv.ops...)
 	c.kv.ops = c.kv.ops[:0]

@@ -4,7 +4,7 @@ package sched
 type Pressure struct {
 	MaxSeqs int  // places that newcomers may take; 0 = Config.MaxSeqs
 	NoCache bool // keep no prefix that nothing runs on, and give up those that are kept
-	NoSaved bool // keep nothing of preempted requests outside the device, and give up what is kept
+	NoSaved bool // keep nothing outside the device, and give up what is kept
 	Refuse  bool // refuse arrivals: 503, capacity, limit "memory"
 }
 
@@ -14,7 +14,10 @@ func (c *Core) SetPressure(p Pressure) {
 	if p.NoCache {
 		c.kv.forgetCached()
 	}
-	if p.NoSaved && c.saved > 0 {
+	if c.kv.outside.off = p.NoCache || p.NoSaved || !worthSaving(&c.cfg.Costs); c.kv.outside.off {
+		c.kv.dropOffloaded(func(*offloaded) bool { return true })
+	}
+	if p.NoSaved && c.kv.outside.requests > 0 {
 		for _, r := range c.resuming {
 			c.forget(r)
 		}
@@ -52,6 +55,7 @@ func (c *Core) lose(now int64, r *Request) {
 	if from := r.core.source; from != none && c.kv.seqs[from].req == nil {
 		c.kv.trim(int(from), 0)
 	}
+	c.ForgetSaved(r.core.reloaded)
 	r.core.hashes = nil
 	c.preempt(now, r, false)
 }

@@ -188,7 +188,9 @@ func (g *rig) move(op sched.Op) (err error) {
 		g.saved[op.ID], err = g.dev.Save(op.Seq)
 	case sched.OpRestore:
 		err = g.dev.Restore(op.Seq, g.saved[op.ID])
-		delete(g.saved, op.ID)
+		if !op.Keep {
+			delete(g.saved, op.ID)
+		}
 	case sched.OpForget:
 		delete(g.saved, op.ID)
 	}

@@ -26,7 +26,7 @@ func (c *Core) save(r *Request) bool {
 	if !c.savable(r) || int64(r.Computed)*c.cfg.Costs.SaveToken >= int64(c.waste(r))*c.cfg.Costs.PrefillToken {
 		return false
 	}
-	room := c.cfg.MaxSaved - c.saved
+	room := c.cfg.MaxSaved - c.kv.outside.requests
 	for _, x := range c.resuming {
 		if ranAfter(x, r) {
 			room += x.core.saved
@@ -35,12 +35,13 @@ func (c *Core) save(r *Request) bool {
 	if room < r.Computed {
 		return false
 	}
-	for i := len(c.resuming) - 1; c.cfg.MaxSaved-c.saved < r.Computed; i-- {
+	for i := len(c.resuming) - 1; !c.kv.makeRoom(r.Computed); i-- {
 		c.forget(c.resuming[i])
 	}
+	c.kv.seqs[r.core.seq].kept = true
 	c.kv.ops = append(c.kv.ops, Op{Kind: OpSave, Seq: r.core.seq, Tokens: r.Computed, ID: r.ID})
 	r.core.saved, r.core.savedAt = r.Computed, c.stats.Steps
-	c.saved += r.Computed
+	c.kv.outside.requests += r.Computed
 	c.stats.Saves++
 	c.stats.SavedTokens += uint64(r.Computed)
 	return true
@@ -58,7 +59,7 @@ func (c *Core) restoreIsCheaper(r *Request, tokens int) bool {
 // was restored.
 func (c *Core) restore(r *Request) {
 	c.kv.ops = append(c.kv.ops, Op{Kind: OpRestore, Seq: r.core.seq, Tokens: r.core.saved, ID: r.ID})
-	c.saved -= r.core.saved
+	c.kv.outside.requests -= r.core.saved
 	c.stats.Restores++
 	c.stats.RestoredTokens += uint64(r.core.saved)
 	r.core.saved = 0
@@ -71,15 +72,17 @@ func (c *Core) forget(r *Request) {
 		return
 	}
 	c.kv.ops = append(c.kv.ops, Op{Kind: OpForget, ID: r.ID})
-	c.saved -= r.core.saved
+	c.kv.outside.requests -= r.core.saved
 	r.core.saved = 0
 }
 
-// ForgetSaved says that the device could not save request id (OpSave failed), or lost what it had saved. The request
+// ForgetSaved says that the device could not save what Op.ID names (OpSave failed), or lost what it had saved. A request
 // computes again what it has lost. It may be called while the step is on the device.
 func (c *Core) ForgetSaved(id uint64) {
 	if r := c.byID[id]; r != nil {
 		c.forget(r)
+	} else if id >= firstOffloaded {
+		c.kv.dropOffloaded(func(x *offloaded) bool { return x.id == id })
 	}
 }
 
@@ -98,6 +101,7 @@ func (c *Core) DropKV(now int64) {
 	for _, r := range c.resuming {
 		c.forget(r)
 	}
+	c.kv.dropOffloaded(func(*offloaded) bool { return true })
 	c.kv.ops = c.kv.ops[:0]
 }
 
@@ -110,8 +114,10 @@ func (c *Core) redo(ops []Op) {
 			c.kv.ops = append(c.kv.ops, op)
 		case OpSave:
 			c.ForgetSaved(op.ID)
-		case OpRestore: // its request has ended, and what was saved may still be there
-			c.kv.ops = append(c.kv.ops, Op{Kind: OpForget, ID: op.ID})
+		case OpRestore:
+			if !op.Keep { // its request has ended, and what was saved may still be there
+				c.kv.ops = append(c.kv.ops, Op{Kind: OpForget, ID: op.ID})
+			}
 		}
 	}
 }

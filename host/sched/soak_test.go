@@ -48,7 +48,7 @@ type soakTotals struct {
 	pauses, drains          uint64
 	ended                   map[sched.Outcome]uint64
 	forced, aged, rejecting uint64
-	hits, saves             uint64
+	hits, saves, reloaded   uint64
 	notices                 map[sched.NoticeKind]uint64
 }
 
@@ -62,7 +62,7 @@ func (s *soakTotals) checkCoverage(t *testing.T) {
 			t.Errorf("no request ended as %v", o)
 		}
 	}
-	if s.failed == 0 || s.pauses == 0 || s.drains == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 {
+	if s.failed == 0 || s.pauses == 0 || s.drains == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 || s.saves == 0 || s.reloaded == 0 {
 		t.Errorf("the traffic did not meet everything: %+v", *s)
 	}
 }
@@ -132,7 +132,7 @@ func (x *run) drawConfig() sched.Config {
 	if x.oneIn(2) {
 		c.SpareSeqs, c.CopyMin, c.SharedKV = x.between(0, 4), x.between(0, 2*c.BlockSize), x.oneIn(2)
 		c.MaxSaved = x.between(0, 100)
-		c.Costs = gpu.Costs{PrefillToken: 100e3, SaveToken: int64(x.between(0, 2)) * 30e3, Copy: 50e3}
+		c.Costs = gpu.Costs{PrefillToken: 100e3, SaveToken: int64(x.between(0, 2)) * 30e3, Copy: 50e3, HeldToken: int64(x.between(0, 1)) * 10e3}
 	}
 	return c
 }
@@ -423,4 +423,5 @@ func (x *run) count() {
 	x.total.rejecting += s.Rejecting
 	x.total.hits += s.PrefixHits
 	x.total.saves += s.Saves
+	x.total.reloaded += s.ReloadedTokens
 }

@@ -115,9 +115,9 @@ type OpKind uint8
 const (
 	OpTrim    OpKind = iota // Seq holds its first Tokens tokens from now on
 	OpCopy                  // Seq, which is empty, gets the first Tokens tokens of From
-	OpSave                  // what Seq holds is kept outside the device as request ID's
-	OpRestore               // Seq, which is empty, gets what was kept as request ID's, which is then forgotten
-	OpForget                // what was kept as request ID's is forgotten
+	OpSave                  // what Seq holds is kept outside the device as ID's: a request's, or a prefix's
+	OpRestore               // Seq, which is empty, gets what was kept as ID's, which is then forgotten unless Keep is set
+	OpForget                // what was kept as ID's is forgotten
 )
 
 // Op changes what the device's sequences hold.
@@ -127,6 +127,7 @@ type Op struct {
 	From   int
 	Tokens int
 	ID     uint64
+	Keep   bool
 }
 
 // SpecCfg is the speculation plan of one step after clamping.

@@ -91,6 +91,7 @@ type Limits struct {
 	MaxBatchTokens   int      `yaml:"max_batch_tokens"`   // tokens in a step
 	ContextTokens    int      `yaml:"context_tokens"`     // of one request, prompt and output
 	KVTokens         int      `yaml:"kv_tokens"`          // of all requests together
+	SavedTokens      int      `yaml:"saved_tokens"`       // kept in the host's memory, of preempted requests and prefixes; 0 = as many as the KV cache has, -1 = none
 	ChunkTokens      int      `yaml:"chunk_tokens"`       // most prompt tokens in a step in which something decodes; the classes' tpot sets how many there are
 	MaxDraft         int      `yaml:"max_draft"`          // draft tokens a row; -1 = no drafter
 	MaxWaiting       int      `yaml:"max_waiting"`        // requests in the queue

@@ -119,6 +119,7 @@ func (c *Config) checkNumbers() error {
 		{"limits.max_batch_tokens", l.MaxBatchTokens, 0, 1 << 20},
 		{"limits.context_tokens", l.ContextTokens, 0, 1 << 24},
 		{"limits.kv_tokens", l.KVTokens, 0, 1 << 28},
+		{"limits.saved_tokens", l.SavedTokens, -1, 1 << 28},
 		{"limits.chunk_tokens", l.ChunkTokens, 0, 1 << 20},
 		{"limits.max_draft", l.MaxDraft, -1, abi.MaxDraft},
 		{"limits.max_waiting", l.MaxWaiting, 0, 1 << 20},

@@ -1,0 +1,169 @@
+package sched_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sluice-dev/sluice/gpu"
+	"github.com/sluice-dev/sluice/host/sched"
+)
+
+// offloading is a device of two places and 24 blocks of four tokens that saves cheaply.
+func offloading(t *testing.T, change func(*sched.Config)) *rig {
+	t.Helper()
+	return newRig(t, kvConfig(2, 24, func(c *sched.Config) {
+		c.CopyMin, c.SpareSeqs, c.SharedKV = 4, 4, true
+		c.MaxSaved, c.Costs = 200, gpu.Costs{PrefillToken: 10, SaveToken: 2}
+		if change != nil {
+			change(c)
+		}
+	}), nil)
+}
+
+// push has a request of 80 tokens take nearly all KV blocks, and end.
+func (g *rig) push(id uint64) { g.ask(id, tokens(int(id), 80), 2) }
+
+// A prefix that had to go comes back from outside the device, and the answer is the same.
+func TestAPrefixThatHadToGoComesBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*sched.Config)
+		cached int
+	}{
+		"offloaded":            {nil, 12},
+		"computing is cheaper": {func(c *sched.Config) { c.Costs.SaveToken = 11 }, 0},
+		"nothing is measured":  {func(c *sched.Config) { c.Costs = gpu.Costs{} }, 0},
+		"there is no room":     {func(c *sched.Config) { c.MaxSaved = 11 }, 0},
+		"places only":          {func(c *sched.Config) { c.CopyMin, c.SpareSeqs, c.SharedKV = 0, 0, false }, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := offloading(t, c.change)
+			g.ask(1, tokens(1, 16), 6)
+			g.push(50)
+			g.push(51)
+			again := g.ask(2, tokens(1, 16), 6)
+			if st := g.core.Stats(); again.Cached != c.cached || int(st.ReloadedTokens) != c.cached || st.PrefixHits != uint64(c.cached) {
+				t.Errorf("%d tokens were cached, %d reloaded, %d counted as found; want %d", again.Cached, st.ReloadedTokens, st.PrefixHits, c.cached)
+			}
+			if want := alone(t, tokens(1, 16), 6); !slices.Equal(g.outputs[2], want) {
+				t.Errorf("answered %v, want %v", g.outputs[2], want)
+			}
+		})
+	}
+}
+
+// A conversation is kept once, at its longest; a text that leaves it in the middle takes the part that they have in common.
+func TestAConversationIsOffloadedOnce(t *testing.T) {
+	g := offloading(t, nil)
+	g.ask(1, tokens(1, 16), 6)
+	g.push(50)
+	turn := shared(shared(tokens(1, 16), g.outputs[1]...), 'n', 'e', 'x', 't')
+	g.ask(2, turn, 6)
+	g.push(51)
+	if len(g.saved) == 0 || g.ops[sched.OpForget] == 0 {
+		t.Errorf("%d are kept, %d were forgotten; want the first turn to make room for the second", len(g.saved), g.ops[sched.OpForget])
+	}
+	if r := g.ask(3, shared(turn, 'x'), 2); r.Cached != 24 {
+		t.Errorf("%d tokens of the conversation were cached, want 24", r.Cached)
+	}
+	g.push(52)
+	if r := g.ask(4, shared(turn[:13], 'q', 'q', 'q', 'q'), 2); r.Cached != 12 {
+		t.Errorf("%d tokens of the beginning were cached, want 12", r.Cached)
+	}
+}
+
+// What is wanted stays, and what is not makes room.
+func TestTheOffloadedPrefixWantedLongestAgoMakesRoom(t *testing.T) {
+	g := offloading(t, func(c *sched.Config) { c.MaxSaved = 130 }) // the two small ones, and one that pushes
+	g.ask(1, tokens(1, 12), 5)
+	g.ask(2, tokens(2, 12), 5)
+	for i := range uint64(3) {
+		g.push(50 + 10*i)
+		if r := g.ask(10+i, tokens(1, 12), 5); r.Cached != 8 {
+			t.Errorf("round %d: %d tokens were cached, want 8", i, r.Cached)
+		}
+	}
+	g.push(90)
+	if r := g.ask(20, tokens(2, 12), 5); r.Cached != 0 {
+		t.Errorf("%d tokens of what nobody wanted are still there", r.Cached)
+	}
+}
+
+// A device that cannot save, or loses what it saved, costs time only; what it does not have is not asked for again.
+func TestAnOffloadedPrefixThatIsNotThereIsComputed(t *testing.T) {
+	for name, spoil := range map[string]func(g *rig){
+		"save fails":     func(g *rig) { g.save = func() bool { return true } },
+		"opened anew":    func(g *rig) { g.watch = nil },
+		"memory is rare": func(g *rig) { g.core.SetPressure(sched.Pressure{NoSaved: true}) },
+		"no cache":       func(g *rig) { g.core.SetPressure(sched.Pressure{NoCache: true}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := offloading(t, nil)
+			g.ask(1, tokens(1, 16), 6)
+			spoil(g)
+			g.push(50)
+			g.push(51)
+			if name == "opened anew" {
+				g.core.DropKV(g.now)
+				g.reopen()
+			}
+			if r := g.ask(2, tokens(1, 16), 6); r.Cached != 0 || !slices.Equal(g.outputs[2], alone(t, tokens(1, 16), 6)) {
+				t.Errorf("%d tokens were cached; answered %v", r.Cached, g.outputs[2])
+			}
+		})
+	}
+}
+
+// A prefix that turns out to be another text's is forgotten: whoever comes next is not fooled again.
+func TestAnOffloadedPrefixThatIsWrongIsForgotten(t *testing.T) {
+	g := offloading(t, nil)
+	g.ask(1, tokens(1, 16), 6)
+	g.push(50)
+	g.push(51)
+	g.lost = func(id uint64) bool { g.lost = nil; return id == 2 }
+	if r := g.ask(2, tokens(1, 16), 6); r.Cached != 12 || r.TokensLost == 0 || !slices.Equal(g.outputs[2], alone(t, tokens(1, 16), 6)) {
+		t.Errorf("%d tokens were cached, %d lost; answered %v", r.Cached, r.TokensLost, g.outputs[2])
+	}
+	reloaded := g.core.Stats().ReloadedTokens
+	g.push(52)
+	g.ask(3, tokens(1, 16), 6)
+	if n := g.core.Stats().ReloadedTokens - reloaded; n != 0 {
+		t.Errorf("%d tokens reloaded again", n)
+	}
+}
+
+// Where each row looks at all that is held, what nothing runs on leaves the device before it lengthens a step by more than 2 %.
+func TestPrefixesThatSlowTheStepsLeaveTheDevice(t *testing.T) {
+	for held, most := range map[int64][2]int{0: {100, 100}, 1e3: {5, 10}, 1e6: {0, 0}} { // blocks beside one row and beside two
+		g := newRig(t, kvConfig(2, 100, func(c *sched.Config) {
+			c.CopyMin, c.SpareSeqs, c.SharedKV = 4, 8, true
+			c.MaxSaved, c.Costs = 400, gpu.Costs{PrefillToken: 1e6, SaveToken: 10e3, HeldToken: held}
+			c.Costs.Step[0][0], c.Costs.Step[1][0] = 1e6, 4e6
+		}), nil)
+		for id := range 6 {
+			g.ask(uint64(1+id), tokens(id, 16), 4)
+		}
+		var seen [2]int
+		g.watch = func(b *sched.Batch) {
+			if n := len(b.Rows); b.Rows[0].Tokens == 1 && b.Rows[n-1].Tokens == 1 {
+				seen[n-1] = max(seen[n-1], g.core.BlocksCached())
+			}
+		}
+		g.arrive(&sched.Request{ID: 20, MaxTokens: 9}, tokens(20, 2))
+		g.step()
+		g.step()
+		g.arrive(&sched.Request{ID: 21, MaxTokens: 4}, tokens(21, 2))
+		g.run()
+		if held == 0 && seen[0] < 20 {
+			t.Errorf("nothing is slow, and %d blocks are cached", seen[0])
+		}
+		for i, n := range seen {
+			if n > most[i] || held > 0 && n == 0 && most[i] > 0 {
+				t.Errorf("at %d ns %d blocks are cached beside %d rows, want at most %d", held, n, i+1, most[i])
+			}
+		}
+		g.watch = nil
+		if r := g.ask(30, tokens(2, 16), 4); r.Cached != 12 {
+			t.Errorf("at %d ns %d tokens were found again, want 12", held, r.Cached)
+		}
+	}
+}
