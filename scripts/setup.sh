@@ -148,7 +148,7 @@ setup_fast() {
     (cd "$root" && go build -o bin/sluice ./cmd/sluice) || die "sluice does not build (the compiler's message is above)"
   fi
   say "converting the model to IQ4_NL, once, about 13 s on two cores: Q4_1 as published has no fast batch kernel on x86"
-  say "  (IQ4_NL decodes 2.2 times the tokens at batch 8 and prefills 4 times as fast; perplexity 23.1 instead of 20.1)"
+  say "  (IQ4_NL decodes 2.2 times the tokens at batch 8 and prefills 4 times as fast; perplexity 45.6 instead of 38.9 on a short text)"
   "$sluice" model convert "$model" "$tmp/fast.gguf" --type iq4_nl --no-check >/dev/null || die "the model could not be converted (the message is above)"
   sync "$tmp/fast.gguf"
   mv -f "$tmp/fast.gguf" "$fast"
