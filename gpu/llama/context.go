@@ -77,12 +77,12 @@ func (c *Context) open(header *gguf.Header) error {
 	if err := c.openThreads(); err != nil {
 		return err
 	}
-	warning, err := c.makeContext()
+	warnings, err := c.makeContext()
 	if err != nil {
 		return err
 	}
 	c.Info = c.describe()
-	c.Info.Warnings = append(c.Info.Warnings, warning...)
+	c.Info.Warnings = append(warnings, c.deviceWarnings()...)
 	if !c.device.GPU {
 		c.Info.Warnings = append(c.Info.Warnings, kernelWarnings(header, cpuFeatures(), c.opts.ModelPath)...)
 	}

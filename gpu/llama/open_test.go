@@ -168,6 +168,29 @@ func TestTheHintIsForThoseWhoHaveNone(t *testing.T) {
 	}
 }
 
+// Nobody who has set up the libraries for a GPU serves on the CPU without a word.
+func TestTheCPUInPlaceOfAGPUIsMentioned(t *testing.T) {
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "libggml-cuda.so"), []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		device, dir string
+		chosen      DeviceInfo
+		warns       bool
+	}{
+		{DeviceAuto, broken, DeviceInfo{Name: "cpu"}, true},
+		{DeviceCPU, broken, DeviceInfo{Name: "cpu"}, false},
+		{DeviceAuto, t.TempDir(), DeviceInfo{Name: "cpu"}, false},
+		{DeviceAuto, broken, DeviceInfo{Name: "Vulkan0", GPU: true}, false},
+	} {
+		w := (&Context{opts: Options{Device: c.device, LibDir: c.dir}, device: c.chosen}).deviceWarnings()
+		if (len(w) == 1) != c.warns || c.warns && !strings.Contains(w[0], "cannot be loaded") {
+			t.Errorf("%s, %v: %q", c.device, c.chosen, w)
+		}
+	}
+}
+
 // Draft heads are GGUF files of kinds that are no language models by themselves.
 func TestOddModelsOpenOrAreRefused(t *testing.T) {
 	models, _ := filepath.Glob(filepath.Join(sharedDir(t), "models", "*.gguf"))
