@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/gpu"
 )
 
-// twoThreads has a device compute with threads that last, or skips.
+// twoThreads has a device compute with threads that last, or skips. Beside other tests each of its steps may take a second: the two
+// wait for each other by spinning.
 func twoThreads(t testing.TB) func(*Options) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one CPU: no further threads")
@@ -49,23 +50,21 @@ func TestComputeThreadsEndWithTheDevice(t *testing.T) {
 func TestComputeThreadsOutliveAbortsAndResets(t *testing.T) {
 	d := open(t, both(twoThreads(t), split, func(o *Options) { o.MaxSeqs, o.KVTokens, o.MaxBatchTokens = 2, 4096, 1600 }))
 	prompt := encode(t, d, "The three colours of the flag are")
-	_, want := alone(t, d, prompt, 1)
+	_, want := alone(t, d, prompt, 0)
 	check := func(when string) {
 		t.Helper()
-		if _, got := alone(t, d, prompt, 1); !slices.EqualFunc(got, want, slices.Equal[[]float32]) {
+		if _, got := alone(t, d, prompt, 0); !slices.EqualFunc(got, want, slices.Equal[[]float32]) {
 			t.Errorf("%s: other logits than before", when)
 		}
 	}
-	for range 2 {
-		if err := abortWhile(d, &gpu.Batch{Items: []gpu.Item{{Seq: 1, Tokens: running(1, 1500)}}}); !errors.Is(err, gpu.ErrAborted) {
-			t.Fatal(err)
-		}
-		check("after an abort")
-		if err := d.Reset(); err != nil {
-			t.Fatal(err)
-		}
-		check("after a reset")
+	if err := abortWhile(d, &gpu.Batch{Items: []gpu.Item{{Seq: 1, Tokens: running(1, 1500)}}}); !errors.Is(err, gpu.ErrAborted) {
+		t.Fatal(err)
 	}
+	check("after an abort")
+	if err := d.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	check("after a reset")
 }
 
 // A drafter's context computes with its device's threads, before and after a reset, and is gone before they are.
@@ -78,15 +77,15 @@ func TestDraftersComputeWithTheDevicesThreads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, both(drafter(t), two))
-			text := encode(t, d, "Once upon a time there was a small town by the sea, where")
+			text := encode(t, d, "Once upon a time there")
 			n := len(text) - 1
 			feed(t, d, 0, 0, text[:n])
-			_, want := guess(t, d, 0, text, 3)
+			_, want := guess(t, d, 0, text, 2)
 			if err := d.Reset(); err != nil {
 				t.Fatal(err)
 			}
 			feed(t, d, 0, 0, text[:n])
-			if _, got := guess(t, d, 0, text, 3); len(got) != 3 || !sameRows(d, got, want) {
+			if _, got := guess(t, d, 0, text, 2); len(got) != 2 || !sameRows(d, got, want) {
 				t.Error("other drafts after a reset")
 			}
 			if err := d.Close(); err != nil {
@@ -100,7 +99,7 @@ func TestDraftersComputeWithTheDevicesThreads(t *testing.T) {
 func TestHammerDevices(t *testing.T) {
 	o := small(t, twoThreads(t))
 	prompt := running(3, 12)
-	rows := make([][]float32, 6)
+	rows := make([][]float32, 3)
 	compute := func() ([]float32, error) {
 		d, err := Open(o)
 		if err != nil {
@@ -114,13 +113,11 @@ func TestHammerDevices(t *testing.T) {
 		return slices.Clone(l), err
 	}
 	var all sync.WaitGroup
-	for g := range 3 {
+	for i := range rows {
 		all.Go(func() {
-			for i := g; i < len(rows); i += 3 {
-				var err error
-				if rows[i], err = compute(); err != nil {
-					t.Error(err)
-				}
+			var err error
+			if rows[i], err = compute(); err != nil {
+				t.Error(err)
 			}
 		})
 	}
