@@ -51,8 +51,11 @@ func (p *parts) stepTimes(ctx context.Context, dev *llama.Device, o measure.Opti
 	if report, err = measure.Run(ctx, dev, o); err != nil {
 		return report, "", err
 	}
-	err = noStore
-	if err == nil {
+	switch err = noStore; {
+	case err != nil:
+	case report.Disturbed():
+		err = errors.New("something else kept the machine busy")
+	default:
 		err = store.Save(dev.Setup(), report)
 	}
 	if err != nil {
