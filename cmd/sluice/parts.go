@@ -215,6 +215,9 @@ func (p *parts) openEngine() error {
 			p.metrics.ObserveRecord(&r)
 			p.traces.Put(&r)
 		},
+		NoPrefixCache:  p.cfg.Compute.PrefixCache == config.PrefixOff,
+		IsolateTenants: p.cfg.Compute.PrefixCache == config.PrefixTenant,
+		Memory:         memoryLimit(&p.cfg.Limits),
 	})
 	if err != nil {
 		return err
@@ -222,6 +225,20 @@ func (p *parts) openEngine() error {
 	p.engine = e
 	p.closers.push(e.Close)
 	return nil
+}
+
+// reliefs are the engine's by their names in a configuration.
+var reliefs = map[string]engine.Relief{
+	config.ReliefCache: engine.ReliefCache, config.ReliefSaved: engine.ReliefSaved,
+	config.ReliefBatch: engine.ReliefBatch, config.ReliefRefuse: engine.ReliefRefuse,
+}
+
+func memoryLimit(l *config.Limits) engine.Memory {
+	m := engine.Memory{Limit: int64(l.MemoryBytes), Order: []engine.Relief{}}
+	for _, name := range l.MemoryOrder {
+		m.Order = append(m.Order, reliefs[name])
+	}
+	return m
 }
 
 func classNames(cfg *config.Config) []string {
