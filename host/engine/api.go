@@ -65,5 +65,5 @@ type Result struct {
 	CachedTokens int   // of the prompt, found in the prefix cache when it first ran
 	Drafted      int   // draft tokens that were verified
 	Accepted     int   // of them, those that became text
-	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining, ErrDeadline
+	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining
 }
