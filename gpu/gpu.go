@@ -5,7 +5,7 @@
 // not sample: logits go to host/spec.
 //
 //	err := dev.Forward(&gpu.Batch{Items: []gpu.Item{{Seq: 0, Pos: 0, Tokens: prompt, Logits: 1}}})
-//	next := sampler.Sample(dev.Logits(0, 0), 0, prompt)
+//	row, err := dev.Logits(0, 0) // of the prompt's last token: what the next one is chosen by
 package gpu
 
 import "errors"

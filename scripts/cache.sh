@@ -1,5 +1,5 @@
-# Sourced by peers.sh and load-tools.sh, which set `name`: where things go in the cache folder, one run at a time, and how a
-# Python environment is made. It is not a script of its own.
+# Sourced by setup.sh, peers.sh and load-tools.sh, which set `name`: where things go in the cache folder, one run at a time, and how
+# a Python environment is made. It is not a script of its own.
 
 say() { printf '%s: %s\n' "$name" "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -14,8 +14,8 @@ room() {
   [ "$free" -ge "$1" ] || die "$2 needs $1 GB, and $cache has $free GB left"
 }
 
-# open_cache: cache and tmp, with a lock that is held until the script ends.
-open_cache() {
+# find_cache: cache, which is SLUICE_CACHE as an absolute path.
+find_cache() {
   if [ -z "${SLUICE_CACHE:-}" ]; then
     [ -n "${XDG_CACHE_HOME:-${HOME:-}}" ] || die "neither SLUICE_CACHE nor HOME is set: set SLUICE_CACHE to a folder"
     SLUICE_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
@@ -23,14 +23,22 @@ open_cache() {
   case $SLUICE_CACHE in /*) ;; *) SLUICE_CACHE=$PWD/$SLUICE_CACHE ;; esac
   export SLUICE_CACHE
   cache=$SLUICE_CACHE
+}
+
+# open_cache: cache and tmp, with a lock that is held until the script ends. Children keep the lock's descriptor: when only the
+# script is killed, the next one waits for what it left running.
+open_cache() {
+  find_cache
   mkdir -p "$cache" || die "cannot create $cache; set SLUICE_CACHE to a folder that can be written"
   need flock "run one at a time" util-linux
-  exec 9>"$cache/.lock-$name"
+  exec 9>"$cache/.lock-$name" || die "cannot write in $cache; set SLUICE_CACHE to a folder that can be written"
   flock -n 9 || { say "another $name is running; waiting for it"; flock 9; }
   tmp=$cache/.tmp-$name
   rm -rf "$tmp"
   mkdir -p "$tmp"
   trap 'rm -rf "$tmp"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
 }
 
 # python_from MINOR: the first Python 3 of at least that minor version. PYTHON names one.

@@ -1,4 +1,4 @@
-// Package scripts_test runs setup.sh where things go wrong: the network gives another file, a tool is missing, it is
+// Package scripts_test runs the scripts where things go wrong: the network gives another file, a tool is missing, it is
 // killed, two run at once. That it works when nothing goes wrong is shown by every test that finds the model in place.
 package scripts_test
 
@@ -84,7 +84,7 @@ func (p *place) left() []string {
 	var out []string
 	entries, _ := os.ReadDir(p.cache)
 	for _, e := range entries {
-		if e.Name() != ".lock" && e.Name() != "downloads" {
+		if e.Name() != ".lock-setup" && e.Name() != "downloads" {
 			out = append(out, e.Name())
 		}
 	}
@@ -105,7 +105,7 @@ func TestNothingMissingIsSilent(t *testing.T) {
 	if code, out := p.run("--with-clients"); code != 0 || out != "" {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	if _, err := os.Stat(filepath.Join(p.cache, ".lock")); err == nil {
+	if _, err := os.Stat(filepath.Join(p.cache, ".lock-setup")); err == nil {
 		t.Error("it takes the lock though nothing is missing")
 	}
 }
@@ -218,5 +218,37 @@ func TestTwoAtOnceTakeTurns(t *testing.T) {
 	all := out1.String() + string(data)
 	if strings.Contains(all, "overlap") || strings.Count(all, "waiting for it") != 1 || strings.Count(all, "run this again") != 2 {
 		t.Errorf("%s", all)
+	}
+}
+
+// The libraries for CUDA are fetched only when they are asked for, and pinned like the others.
+func TestLibrariesForCUDAAreFetchedWhenAskedFor(t *testing.T) {
+	p := newPlace(t)
+	for _, f := range []string{"llama.cpp-v0.5.0-linux-x64/libllama.so", "models/SmolLM2-135M-Instruct.Q4_1.gguf", "models/SmolLM2-135M-Instruct.IQ4_NL.gguf"} {
+		p.file(f)
+	}
+	p.tool("npm", "echo evil > node-llama-cpp-linux-x64-cuda-3.22.1.tgz")
+	if code, out := p.run(); code != 0 || out != "" {
+		t.Errorf("they were not asked for: exit %d: %s", code, out)
+	}
+	if code, out := p.run("--cuda"); code != 1 || !strings.Contains(out, "expected d6cd3ff39a43b0") {
+		t.Errorf("another file than the pinned one: exit %d: %s", code, out)
+	}
+	p.file("llama.cpp-v0.5.0-linux-x64-cuda/libllama.so")
+	if code, out := p.run("--cuda"); code != 0 || out != "" {
+		t.Errorf("they are there: exit %d: %s", code, out)
+	}
+}
+
+func TestGPUCheckNeedsAGPU(t *testing.T) {
+	if found, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(found) > 0 {
+		t.Skip("this machine has one")
+	}
+	p := newPlace(t)
+	if code, out := p.runScript("gpu-check.sh"); code != 1 || !strings.Contains(out, "there is no NVIDIA device on this machine") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if left := p.left(); len(left) != 0 {
+		t.Errorf("it fetched something first: %v", left)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-dev/sluice/bench/rawloop"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/host/engine"
 )
 
 // settings are what the flags say.
@@ -127,7 +128,7 @@ func run(s settings, out io.Writer) error {
 }
 
 // measure runs the raw loop and the engine without and with drafts; the raw loop and the plain engine once before, to warm up.
-func measure(raw *rawloop.Loop, eng *checkedEngine, n, tokens int) (r row, err error) {
+func measure(raw *rawloop.Loop, eng *engine.Engine, n, tokens int) (r row, err error) {
 	var prompts [][]gpu.Token
 	for i := range n {
 		prompts = append(prompts, raw.Prompt(i, promptTokens))
@@ -139,11 +140,11 @@ func measure(raw *rawloop.Loop, eng *checkedEngine, n, tokens int) (r row, err e
 			return r, fmt.Errorf("raw loop: %w", err)
 		}
 		r.raw = res.PerSecond()
-		if plain, err = eng.generate(prompts, tokens, false); err != nil {
+		if plain, err = generate(eng, prompts, tokens, false); err != nil {
 			return r, fmt.Errorf("engine: %w", err)
 		}
 	}
-	if drafted, err = eng.generate(prompts, tokens, true); err != nil {
+	if drafted, err = generate(eng, prompts, tokens, true); err != nil {
 		return r, fmt.Errorf("engine with drafts: %w", err)
 	}
 	r.plain, r.drafted, r.drafts, r.accepted = plain.rate, drafted.rate, drafted.drafts, drafted.accepted

@@ -20,30 +20,16 @@ const (
 	draftTokens  = 4
 )
 
-// checkedEngine is the engine with the drafts of its last streams counted.
-type checkedEngine struct {
-	*engine.Engine
-	mu               sync.Mutex
-	drafts, accepted int
-}
-
-func openEngine(o llama.Options) (*checkedEngine, error) {
+// openEngine opens the server's engine on a device of its own, which it closes.
+func openEngine(o llama.Options) (*engine.Engine, error) {
 	dev, err := llama.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
 	}
 	info := dev.Info()
-	c := &checkedEngine{}
 	cfg := sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)
 	cfg.MaxDraft = draftTokens
-	c.Engine, err = engine.New(engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Sched: cfg, Policies: &always{}, Record: c.count})
-	return c, err
-}
-
-func (c *checkedEngine) count(r trace.Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drafts, c.accepted = c.drafts+r.Drafted, c.accepted+r.Accepted
+	return engine.New(engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Sched: cfg, Policies: &always{}})
 }
 
 // texts is what some streams generated together.
@@ -54,11 +40,10 @@ type texts struct {
 }
 
 // generate runs one greedy stream for each prompt, all at once.
-func (c *checkedEngine) generate(prompts [][]gpu.Token, tokens int, drafts bool) (t texts, err error) {
-	c.drafts, c.accepted = 0, 0
+func generate(eng *engine.Engine, prompts [][]gpu.Token, tokens int, drafts bool) (t texts, err error) {
 	var streams []*engine.Stream
 	for i, p := range prompts {
-		s, err := c.Submit(engine.Request{ID: strconv.Itoa(i), Prompt: p, MaxTokens: tokens + 1, IgnoreEOS: true, NoSpec: !drafts})
+		s, err := eng.Submit(engine.Request{ID: strconv.Itoa(i), Prompt: p, MaxTokens: tokens + 1, IgnoreEOS: true, NoSpec: !drafts})
 		if err != nil {
 			return t, err
 		}
@@ -74,14 +59,13 @@ func (c *checkedEngine) generate(prompts [][]gpu.Token, tokens int, drafts bool)
 	elapsed := time.Since(r.from)
 	for _, s := range streams {
 		<-s.Done()
-		if res := s.Result(); res.OutputTokens != tokens+1 {
+		res := s.Result()
+		if res.OutputTokens != tokens+1 {
 			return t, fmt.Errorf("a stream ended as %v after %d tokens: %v", res.Outcome, res.OutputTokens, res.Err)
 		}
+		t.drafts, t.accepted = t.drafts+res.Drafted, t.accepted+res.Accepted
 	}
 	t.rate = float64(r.tokens-r.before) / elapsed.Seconds()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.drafts, t.accepted = c.drafts, c.accepted
 	return t, nil
 }
 

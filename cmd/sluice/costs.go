@@ -34,13 +34,11 @@ func (p *parts) openCosts(ctx context.Context) error {
 	return nil
 }
 
-// stepTimes gives what is kept of the device, or measures it and keeps that. source is "kept" or "measured".
+// stepTimes gives what is kept of the device, or measures it and keeps that, if there is a folder to keep it in. source is "kept" or
+// "measured".
 func (p *parts) stepTimes(ctx context.Context, dev *llama.Device, o measure.Options) (report measure.Report, source string, err error) {
-	store, err := costStore()
-	if err != nil {
-		return report, "", err
-	}
-	if p.cfg.Compute.Measure == config.MeasureAuto {
+	store, noStore := costStore()
+	if p.cfg.Compute.Measure == config.MeasureAuto && noStore == nil {
 		report, err = store.Load(dev.Setup())
 		if err == nil {
 			return report, "kept", nil
@@ -53,7 +51,14 @@ func (p *parts) stepTimes(ctx context.Context, dev *llama.Device, o measure.Opti
 	if report, err = measure.Run(ctx, dev, o); err != nil {
 		return report, "", err
 	}
-	if err := store.Save(dev.Setup(), report); err != nil {
+	switch err = noStore; {
+	case err != nil:
+	case report.Disturbed():
+		err = errors.New("something else kept the machine busy")
+	default:
+		err = store.Save(dev.Setup(), report)
+	}
+	if err != nil {
 		p.log.Warn("step times are measured again at the next start", "error", err)
 	}
 	return report, "measured", nil

@@ -109,6 +109,27 @@ func TestFirstInterruptDrains(t *testing.T) {
 	}
 }
 
+// A SIGHUP asks for a reload; a server that shuts down has none to do, and finishes what runs all the same.
+func TestAHangupDuringADrainEndsNothing(t *testing.T) {
+	r := startSim(t)
+	stream := r.stream(t, 150)
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	r.says(t, "draining")
+	for range 10 { // it says so a moment before it does
+		r.cmd.Process.Signal(syscall.SIGHUP)
+		time.Sleep(10 * time.Millisecond)
+	}
+	text, err := io.ReadAll(stream)
+	if err != nil || !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
+		t.Errorf("the stream that ran during the drain: %v, %d bytes", err, len(text))
+	}
+	for r.log.Scan() {
+	}
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("exit after a drain: %v", err)
+	}
+}
+
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	r := startSim(t)
 	r.stream(t, 8000)

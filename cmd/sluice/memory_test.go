@@ -12,7 +12,7 @@ import (
 // A server at its limit of memory gives things up in the order that its file says, and newcomers are told to come again.
 func TestAtTheLimitOfMemoryTheServerGivesWayInTheOrderOfItsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sluice.yaml")
-	if err := os.WriteFile(file, []byte("memory:\n  limit_bytes: 1\n  relief: [batch, saved, refuse, cache]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("limits:\n  memory_bytes: 1\n  memory_order: [batch, saved, refuse, cache]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := startSim(t, "SLUICE_CONFIG="+file)

@@ -157,6 +157,9 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 		{"a token saved and restored", costText(r.Costs.SaveToken, "")},
 		{"a token held, for each row", costText(r.Costs.HeldToken, "")},
 	}
+	if r.Disturbed() {
+		pairs = append(pairs, [2]string{"something else", "kept the machine busy: measure again when it is idle"})
+	}
 	if r.Samples[0][0] > 0 {
 		pairs = append(pairs, [2]string{"drafts between those shown", "are taken to lie on a line between them"})
 	}

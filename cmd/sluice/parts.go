@@ -210,11 +210,14 @@ func (p *parts) openEngine() error {
 	p.metrics = metrics.New(metrics.Options{Model: p.device.Info().Model, Classes: names, Source: p.sample, Runtime: true})
 	e, err := engine.New(engine.Config{
 		Device: p.device, Tokenizer: p.tokenizer, Drafter: p.drafter, Sched: p.sched, Classes: names, Log: p.log,
-		Policies: namedPolicies{p.policies}, Memory: memoryConfig(p.cfg.Memory),
+		Policies: namedPolicies{p.policies},
 		Record: func(r trace.Record) {
 			p.metrics.ObserveRecord(&r)
 			p.traces.Put(&r)
 		},
+		NoPrefixCache:  p.cfg.Compute.PrefixCache == config.PrefixOff,
+		IsolateTenants: p.cfg.Compute.PrefixCache == config.PrefixTenant,
+		Memory:         memoryLimit(&p.cfg.Limits),
 	})
 	if err != nil {
 		return err
@@ -224,17 +227,18 @@ func (p *parts) openEngine() error {
 	return nil
 }
 
-// memoryConfig is how the engine gives way when memory runs short.
-func memoryConfig(m config.Memory) engine.Memory {
-	names := map[string]engine.Relief{
-		config.ReliefCache: engine.ReliefCache, config.ReliefSaved: engine.ReliefSaved,
-		config.ReliefBatch: engine.ReliefBatch, config.ReliefRefuse: engine.ReliefRefuse,
+// reliefs are the engine's by their names in a configuration.
+var reliefs = map[string]engine.Relief{
+	config.ReliefCache: engine.ReliefCache, config.ReliefSaved: engine.ReliefSaved,
+	config.ReliefBatch: engine.ReliefBatch, config.ReliefRefuse: engine.ReliefRefuse,
+}
+
+func memoryLimit(l *config.Limits) engine.Memory {
+	m := engine.Memory{Limit: int64(l.MemoryBytes), Order: []engine.Relief{}}
+	for _, name := range l.MemoryOrder {
+		m.Order = append(m.Order, reliefs[name])
 	}
-	out := engine.Memory{Limit: int64(m.LimitBytes)}
-	for _, r := range m.Relief {
-		out.Order = append(out.Order, names[r])
-	}
-	return out
+	return m
 }
 
 func classNames(cfg *config.Config) []string {

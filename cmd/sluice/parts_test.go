@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/sluice-dev/sluice/cmd/sluice/config"
@@ -27,6 +28,20 @@ func TestTheSchedulerUsesWhatTheDeviceCanDoWithKV(t *testing.T) {
 		cfg.Limits.SavedTokens = wanted
 		if n := schedConfig(&cfg, info).MaxSaved; n != got {
 			t.Errorf("limits.saved_tokens of %d lets %d be kept", wanted, n)
+		}
+	}
+}
+
+func TestEveryReliefOfAConfigurationIsOneOfTheEngines(t *testing.T) {
+	for n := range len(config.MemoryReliefs) + 1 {
+		m := memoryLimit(&config.Limits{MemoryBytes: 1 << 30, MemoryOrder: config.MemoryReliefs[:n]})
+		if m.Limit != 1<<30 || len(m.Order) != n {
+			t.Fatalf("the first %d: %+v", n, m)
+		}
+		for i, r := range m.Order {
+			if r.String() == "" || slices.Contains(m.Order[:i], r) {
+				t.Errorf("%s is relief %d of the engine", config.MemoryReliefs[i], r)
+			}
 		}
 	}
 }

@@ -24,6 +24,8 @@ type reloader struct {
 	level *slog.LevelVar
 	log   *slog.Logger
 
+	hangups chan os.Signal
+
 	mu    sync.Mutex // one reload at a time
 	now   atomic.Pointer[config.Config]
 	parts *parts
@@ -89,14 +91,19 @@ func serverSettings(cfg *config.Config) server.Settings {
 	return s
 }
 
+// catchHangups makes SIGHUP harmless until stop: one that comes while the server starts is kept for onHangup, one that comes
+// during the drain changes nothing.
+func (r *reloader) catchHangups() (stop func()) {
+	r.hangups = make(chan os.Signal, 1)
+	signal.Notify(r.hangups, syscall.SIGHUP)
+	return func() { signal.Stop(r.hangups) }
+}
+
 // onHangup reloads at each SIGHUP until ctx ends.
 func (r *reloader) onHangup(ctx context.Context) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	for {
 		select {
-		case <-signals:
+		case <-r.hangups:
 			r.report(r.Reload(ctx, false))
 		case <-ctx.Done():
 			return nil

@@ -37,6 +37,7 @@ func serve(t terminal, load func() (*config.Config, error)) error {
 	r := &reloader{load: load, level: level, log: log}
 	given := *cfg
 	r.now.Store(&given) // before folders that nobody named are filled in
+	defer r.catchHangups()()
 	ctx, stop := onInterrupt(t)
 	defer stop()
 	l, err := listen(cfg, t)

@@ -46,8 +46,9 @@ func OpenContext(o Options) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{opts: o, header: header}
-	if c.device, err = chooseDevice(o.Device, Devices()); err != nil {
-		return nil, usagef("%w%s", err, hintOf(o.Device, o.LibDir))
+	offered := Devices()
+	if c.device, err = chooseDevice(o.Device, offered); err != nil {
+		return nil, usagef("%w%s", err, hintOf(o.Device, o.LibDir, offered))
 	}
 	if o.GPULayers > 0 && !c.device.GPU {
 		return nil, usagef("%d layers on a GPU are asked for, and the device is %s; a GPU is named with --device", o.GPULayers, c.device.Name)
@@ -76,12 +77,12 @@ func (c *Context) open(header *gguf.Header) error {
 	if err := c.openThreads(); err != nil {
 		return err
 	}
-	warning, err := c.makeContext()
+	warnings, err := c.makeContext()
 	if err != nil {
 		return err
 	}
 	c.Info = c.describe()
-	c.Info.Warnings = append(c.Info.Warnings, warning...)
+	c.Info.Warnings = append(warnings, c.deviceWarnings()...)
 	if !c.device.GPU {
 		c.Info.Warnings = append(c.Info.Warnings, kernelWarnings(header, cpuFeatures(), c.opts.ModelPath)...)
 	}

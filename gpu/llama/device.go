@@ -92,8 +92,8 @@ func (d *Device) Trim(seq, pos int) error {
 	if err := d.checkSeq(seq); err != nil {
 		return fmt.Errorf("trim: %w", err)
 	}
-	if pos >= d.kv.length(seq) {
-		d.trimDraft(seq, pos)
+	if held := d.kv.length(seq); pos >= held {
+		d.trimDraft(seq, min(pos, held+1))
 		return nil
 	}
 	return d.cut(seq, pos)

@@ -3,6 +3,7 @@ package llama
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ebitengine/purego"
@@ -58,19 +59,40 @@ func chooseDevice(want string, offered []DeviceInfo) (DeviceInfo, error) {
 // kind is the name without its number: "CUDA" of "CUDA0".
 func (d DeviceInfo) kind() string { return strings.TrimRight(d.Name, "0123456789") }
 
-// hintOf says why a device of NVIDIA may be missing.
-func hintOf(want, dir string) string {
-	if !strings.HasPrefix(strings.ToLower(want), "cuda") {
+// hintOf says why a device of NVIDIA may be missing, where none at all is offered.
+func hintOf(want, dir string, offered []DeviceInfo) string {
+	isCUDA := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "cuda") }
+	if !isCUDA(want) || slices.ContainsFunc(offered, func(d DeviceInfo) bool { return isCUDA(d.Name) }) {
 		return ""
 	}
+	if fault := cudaFault(dir); fault != "" {
+		return "; " + fault
+	}
+	return fmt.Sprintf("; the libraries in %s have no part for CUDA: make setup-cuda fetches some that have", dir)
+}
+
+// cudaFault says why the part for CUDA of the libraries in dir offers no device; "" where there is no such part.
+func cudaFault(dir string) string {
 	found, _ := filepath.Glob(filepath.Join(dir, "*ggml-cuda*"))
 	if len(found) == 0 {
-		return fmt.Sprintf("; the libraries in %s have no part for CUDA: make setup-cuda fetches some that have", dir)
+		return ""
 	}
 	if _, err := purego.Dlopen(found[0], purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
-		return fmt.Sprintf("; the part for CUDA cannot be loaded: %v (libcuda.so.1 comes with NVIDIA's driver, libcudart.so.13 and libcublas.so.13 with CUDA 13)", err)
+		return fmt.Sprintf("the part for CUDA cannot be loaded: %v (libcuda.so.1 comes with NVIDIA's driver, libcudart.so.13 and libcublas.so.13 with CUDA 13)", err)
 	}
-	return "; the part for CUDA is loaded, so the driver shows it no GPU (nvidia-smi says more)"
+	return "the part for CUDA is loaded, so the driver shows it no GPU (nvidia-smi says more)"
+}
+
+// deviceWarnings tells those who left the choice open, and have libraries for a GPU, why it is the CPU all the same.
+func (c *Context) deviceWarnings() []string {
+	if c.opts.Device != DeviceAuto || c.device.GPU {
+		return nil
+	}
+	fault := cudaFault(c.opts.LibDir)
+	if fault == "" {
+		return nil
+	}
+	return []string{"the CPU computes, though the libraries are for a GPU too: " + fault + "; --device cpu says that this is meant"}
 }
 
 func offer(ds []DeviceInfo) string {

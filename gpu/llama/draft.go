@@ -70,6 +70,7 @@ func (d *drafter) Name() string { return d.name }
 // long as the drafter's context get no drafts. Pick runs on this goroutine and must not call the device. After an error
 // no row has drafts, and the next call starts from what is known; gpu.ErrAborted is one.
 func (d *drafter) Draft(rows []gpu.DraftRow) error {
+	clearDrafts(rows)
 	d.dev.mu.Lock()
 	defer d.dev.mu.Unlock()
 	if err := d.dev.usable(); err != nil {
@@ -82,9 +83,7 @@ func (d *drafter) Draft(rows []gpu.DraftRow) error {
 	err := d.run()
 	d.dev.abort.end()
 	if err != nil {
-		for i := range rows {
-			rows[i].Draft = rows[i].Draft[:0]
-		}
+		clearDrafts(rows)
 		err = fmt.Errorf("draft with %s: %w", d.name, err)
 	}
 	for i := range d.jobs {
@@ -96,12 +95,17 @@ func (d *drafter) Draft(rows []gpu.DraftRow) error {
 	return err
 }
 
+func clearDrafts(rows []gpu.DraftRow) {
+	for i := range rows {
+		rows[i].Draft = rows[i].Draft[:0]
+	}
+}
+
 // plan makes a job of each row that can get drafts, the ones that are least behind first.
 func (d *drafter) plan(rows []gpu.DraftRow) error {
 	d.jobs = d.jobs[:0]
 	for i := range rows {
 		r := &rows[i]
-		r.Draft = r.Draft[:0]
 		if r.Seq < 0 || r.Seq >= len(d.seqs) {
 			return fmt.Errorf("draft: %w: sequence %d is not one of 0..%d", gpu.ErrBatch, r.Seq, len(d.seqs)-1)
 		}

@@ -36,12 +36,9 @@ func (h *head) next(s *side, row int, into []float32) ([]float32, error) {
 // Observe takes in the hidden rows of the tokens that stay. It must follow every Forward, also those after which nothing
 // is drafted: a sequence with a gap has no drafts until it starts anew. A draft model needs none of it.
 func (d *drafter) Observe(b *gpu.Batch, kept []int) error {
-	if d.head == nil {
-		return nil
-	}
 	d.dev.mu.Lock()
 	defer d.dev.mu.Unlock()
-	if err := d.dev.usable(); err != nil {
+	if err := d.dev.usable(); err != nil || d.head == nil {
 		return err
 	}
 	if err := d.head.record.matches(b, kept); err != nil {

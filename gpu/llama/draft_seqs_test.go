@@ -334,15 +334,28 @@ func TestDraftersRefuseWrongCalls(t *testing.T) {
 				return 1 << 30
 			}}},
 		} {
+			old := gpu.DraftRow{Seq: 1, Draft: []gpu.Token{7}}
+			rows = append(rows, old)
 			if err := d.Drafter().Draft(rows); !errors.Is(err, gpu.ErrBatch) {
 				t.Errorf("%s: %v", name, err)
+			}
+			if slices.ContainsFunc(rows, func(r gpu.DraftRow) bool { return len(r.Draft) > 0 }) {
+				t.Errorf("%s: drafts of an earlier call are left", name)
 			}
 		}
 		if rows := []gpu.DraftRow{{Seq: 0, History: text, Max: 0}}; d.Drafter().Draft(rows) != nil || len(rows[0].Draft) != 0 {
 			t.Error("drafts although none were asked for")
 		}
+		trim(t, d, 0, math.MaxInt/4) // beyond what it holds: nothing to forget
 		if _, got := guess(t, d, 0, text, 1); !sameRows(d, got, want) {
 			t.Error("refused calls left something behind")
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rows := []gpu.DraftRow{{Seq: 0, History: text, Max: 1, Draft: []gpu.Token{7}}}
+		if d.Drafter().Draft(rows) == nil || d.Drafter().Observe(&gpu.Batch{}, nil) == nil || len(rows[0].Draft) != 0 {
+			t.Errorf("a closed device: %v", rows[0].Draft)
 		}
 	})
 }

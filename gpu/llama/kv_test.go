@@ -193,3 +193,24 @@ func TestRestoreIntoAFullCache(t *testing.T) {
 	}
 	checkCells(t, d)
 }
+
+// The type of the cache is what was asked for, q8_0 on the CPU unless it was: a value takes 2 bytes at f16, and 34 for 32 of them
+// at q8_0.
+func TestKVTypeIsWhatWasAskedFor(t *testing.T) {
+	const values = 30 * 2 * 3 * 64 // of a token: layers, keys and values, heads, width of a head
+	for want, bytes := range map[string]int{KVF16: values * 2, KVQ8_0: values * 34 / 32, "": values * 34 / 32} {
+		d := open(t, func(o *Options) { o.KVType = want })
+		tokens, _ := alone(t, d, encode(t, d, "One, two, three, four,"), 6)
+		if text := spell(d.Tokenizer(), tokens); !strings.Contains(text, " five, six") {
+			t.Errorf("%q: it says %q", want, text)
+		}
+		forward(t, d, gpu.Item{Seq: 0, Tokens: running(1, 200)})
+		s, err := d.Save(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.Data) / 200; got < bytes || got > bytes+bytes/50 {
+			t.Errorf("%q: %d bytes for each token, not %d", want, got, bytes)
+		}
+	}
+}

@@ -149,6 +149,48 @@ func TestChooseDeviceNeverFallsBack(t *testing.T) {
 	}
 }
 
+// Of libraries that offer a GPU but not the one that was asked for, it is not said that they or the driver lack something.
+func TestTheHintIsForThoseWhoHaveNone(t *testing.T) {
+	cpu, cuda := DeviceInfo{Name: "cpu"}, DeviceInfo{Name: "CUDA0", GPU: true}
+	for _, c := range []struct {
+		want    string
+		offered []DeviceInfo
+		says    string
+	}{
+		{"cuda", []DeviceInfo{cpu}, "make setup-cuda"},
+		{"CUDA1", []DeviceInfo{cpu}, "make setup-cuda"},
+		{"CUDA1", []DeviceInfo{cuda, cpu}, ""},
+		{"vulkan", []DeviceInfo{cpu}, ""},
+	} {
+		if hint := hintOf(c.want, t.TempDir(), c.offered); !strings.Contains(hint, c.says) || c.says == "" && hint != "" {
+			t.Errorf("%s out of %v: %q", c.want, c.offered, hint)
+		}
+	}
+}
+
+// Nobody who has set up the libraries for a GPU serves on the CPU without a word.
+func TestTheCPUInPlaceOfAGPUIsMentioned(t *testing.T) {
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "libggml-cuda.so"), []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		device, dir string
+		chosen      DeviceInfo
+		warns       bool
+	}{
+		{DeviceAuto, broken, DeviceInfo{Name: "cpu"}, true},
+		{DeviceCPU, broken, DeviceInfo{Name: "cpu"}, false},
+		{DeviceAuto, t.TempDir(), DeviceInfo{Name: "cpu"}, false},
+		{DeviceAuto, broken, DeviceInfo{Name: "Vulkan0", GPU: true}, false},
+	} {
+		w := (&Context{opts: Options{Device: c.device, LibDir: c.dir}, device: c.chosen}).deviceWarnings()
+		if (len(w) == 1) != c.warns || c.warns && !strings.Contains(w[0], "cannot be loaded") {
+			t.Errorf("%s, %v: %q", c.device, c.chosen, w)
+		}
+	}
+}
+
 // Draft heads are GGUF files of kinds that are no language models by themselves.
 func TestOddModelsOpenOrAreRefused(t *testing.T) {
 	models, _ := filepath.Glob(filepath.Join(sharedDir(t), "models", "*.gguf"))

@@ -19,19 +19,23 @@ func (c *Context) openThreads() (err error) {
 	}
 	p := capi.ThreadpoolParamsDefault(int32(c.opts.Threads))
 	p.Poll = spin
+	lib.mu.Lock() // the bindings look their functions up at the first call, without a lock of their own
+	defer lib.mu.Unlock()
 	if c.threads, err = capi.ThreadpoolNew(&p); err != nil {
 		return fmt.Errorf("start %d compute threads: %w", c.opts.Threads, err)
 	}
 	return nil
 }
 
-// lendThreads has a context compute with them. They must outlive it.
+// lendThreads has a context compute with them. They must outlive it, and serve one context at a time: those of a device and its
+// drafter take turns under the device's lock.
 func (c *Context) lendThreads(ctx capi.Context) {
 	if c.threads != 0 {
 		capi.AttachThreadpool(ctx, uintptr(c.threads), uintptr(c.threads))
 	}
 }
 
+// closeThreads ends them; every context that they were lent to must be gone.
 func (c *Context) closeThreads() {
 	capi.ThreadpoolFree(c.threads)
 	c.threads = 0

@@ -93,13 +93,26 @@ func (t *Tokenizer) Encode(text string, special bool) ([]gpu.Token, error) {
 	return out, nil
 }
 
-// encode calls the library once: no text has more tokens than bytes, but for the few that a model puts around it.
+// encode makes room for a token a byte. Only a byte that is not UTF-8 may become more: one U+FFFD, which has three bytes.
 func (t *Tokenizer) encode(text string, special bool) ([]gpu.Token, error) {
-	if len(text) > math.MaxInt32/2 {
+	if len(text) > math.MaxInt32/4 {
 		return nil, usagef("tokenize text: %d bytes are too many", len(text))
 	}
 	in := []byte(text)
 	out := make([]gpu.Token, len(in)+8)
+	n := t.call(in, out, special)
+	if n < 0 && n > math.MinInt32 {
+		out = make([]gpu.Token, -n)
+		n = t.call(in, out, special)
+	}
+	if n < 0 || n > len(out) {
+		return nil, fmt.Errorf("tokenize text: llama.cpp answers %d for %d bytes", n, len(text))
+	}
+	return out[:n:n], nil
+}
+
+// call is llama_tokenize: the number of tokens, or, where out is too short, that number negated.
+func (t *Tokenizer) call(in []byte, out []gpu.Token, special bool) int {
 	var rc ffi.Arg
 	inPtr, inLen, outPtr, outLen := &in[0], int32(len(in)), &out[0], int32(len(out))
 	var addSpecial, parseSpecial uint8
@@ -107,11 +120,7 @@ func (t *Tokenizer) encode(text string, special bool) ([]gpu.Token, error) {
 		parseSpecial = 1
 	}
 	lib.fn.tokenize.Call(&rc, &t.vocab, &inPtr, &inLen, &outPtr, &outLen, &addSpecial, &parseSpecial)
-	n := int32(rc)
-	if n < 0 || int(n) > len(out) {
-		return nil, fmt.Errorf("tokenize text: llama.cpp answers %d for %d bytes", n, len(text))
-	}
-	return out[:n:n], nil
+	return int(int32(rc))
 }
 
 // Piece is the bytes of one token; control tokens and tokens outside the vocabulary have none. It must not be written.

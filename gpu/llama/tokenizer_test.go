@@ -2,9 +2,9 @@ package llama
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -161,20 +161,7 @@ func TestLongRunsAreCutAndSpellTheSame(t *testing.T) {
 // file here is this model with another name for its pre-tokenizer.
 func TestLongRunsDoNotEndTheProcess(t *testing.T) {
 	_, published, _ := testPaths(t)
-	data, err := os.ReadFile(published)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := bytes.Index(data, []byte("tokenizer.ggml.pre"))
-	name := bytes.Index(data[at:], []byte("smollm"))
-	if at < 0 || name < 0 {
-		t.Fatal("the model has no pre-tokenizer to rename")
-	}
-	copy(data[at+name:], "tekken")
-	path := filepath.Join(t.TempDir(), "tekken.gguf")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := patch(t, published, "tokenizer.ggml.pre", afterKind+8, []byte("tekken"))
 	d := open(t, func(o *Options) { o.ModelPath = path })
 	for _, unit := range []string{"a", " ", "!", "é", "x1"} {
 		text := strings.Repeat(unit, 120000)
@@ -182,5 +169,26 @@ func TestLongRunsDoNotEndTheProcess(t *testing.T) {
 		if err != nil || spell(d.Tokenizer(), toks) != text {
 			t.Errorf("%q times 120000: %v, %d tokens", unit, err, len(toks))
 		}
+	}
+}
+
+// A vocabulary that spells U+FFFD with more than one token makes more tokens of bytes that are not UTF-8 than there are bytes.
+// The file here is this model without the rule that joins them.
+func TestMoreTokensThanBytes(t *testing.T) {
+	_, _, fast := testPaths(t)
+	data, err := os.ReadFile(fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := []byte("ï¿ ½")
+	at := bytes.Index(data, append(binary.LittleEndian.AppendUint64(nil, uint64(len(rule))), rule...))
+	if at < 0 {
+		t.Fatal("the model has no such rule")
+	}
+	copy(data[at+8:], "ï¿ ¿")
+	d := open(t, func(o *Options) { o.ModelPath = write(t, data) })
+	toks, err := d.Tokenizer().Encode(strings.Repeat("\xff", 3000), false)
+	if err != nil || len(toks) != 6000 || spell(d.Tokenizer(), toks) != strings.Repeat("\ufffd", 3000) {
+		t.Errorf("%d tokens, %v", len(toks), err)
 	}
 }

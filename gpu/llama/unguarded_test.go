@@ -108,6 +108,20 @@ var bareCalls = []bareCall{
 		guarded: func(d *Device) error { return d.Trim(-2, 0) },
 	},
 	{
+		name: "a look at a sequence beyond the last",
+		harm: func(c *Context) string {
+			last, err := capi.MemorySeqPosMax(c.Memory, 300)
+			return fmt.Sprint(last, err)
+		},
+		guarded: func(d *Device) error {
+			s, err := d.Save(0)
+			if err != nil {
+				return nil
+			}
+			return d.Restore(300, s) // the one call that looks
+		},
+	},
+	{
 		name: "a copy to a sequence beyond the last", layout: LayoutSplit,
 		harm: func(c *Context) string {
 			return fmt.Sprint(capi.MemorySeqCp(c.Memory, 0, capi.SeqId(c.Info.MaxSeqs), -1, -1))

@@ -67,5 +67,5 @@ func (r *run) stepsOf(rows int) (int64, error) {
 	if len(times) > 1 {
 		times = times[1:] // buffers may have grown in the first one
 	}
-	return median(times), nil
+	return r.middle(times), nil
 }

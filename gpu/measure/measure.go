@@ -42,6 +42,7 @@ type run struct {
 	began time.Time
 	held  []int
 	times [Buckets][Drafts][]int64
+	wide  []float64 // of what was repeated, the middle time as a factor of the fastest
 	rep   Report
 }
 
@@ -81,13 +82,14 @@ func (r *run) all() error {
 	}
 	for b := range r.times {
 		for k, t := range r.times[b] {
-			r.rep.Costs.Step[b][k], r.rep.Samples[b][k] = median(t), len(t)
+			r.rep.Costs.Step[b][k], r.rep.Samples[b][k] = r.middle(t), len(t)
 			if len(t) > 0 {
 				r.rep.Largest = min(1<<b, r.info.MaxSeqs)
 			}
 		}
 		interpolate(&r.rep.Costs.Step[b])
 	}
+	r.rep.Spread = r.spread()
 	return nil
 }
 
@@ -165,7 +167,7 @@ func (r *run) prefill() error {
 			return err
 		}
 		long, short = append(long, l), append(short, s)
-		r.rep.Costs.PrefillToken = max(1, (median(long)-median(short))/int64(n-1))
+		r.rep.Costs.PrefillToken = max(0, (r.middle(long)-r.middle(short))/int64(n-1))
 		longest := n == most || l*40 > int64(r.opt.Limit) // three of twice the length would take a sixth of it
 		switch {
 		case r.late() || longest && len(long) == 3:
@@ -270,6 +272,24 @@ func (r *run) fill(seqs, base int) error {
 		return r.opt.Drafter.Observe(b, kept)
 	}
 	return nil
+}
+
+// middle is the median of times that should be alike, and takes note of how much they are.
+func (r *run) middle(times []int64) int64 {
+	m := median(times)
+	if len(times) > 1 {
+		r.wide = append(r.wide, float64(m)/float64(slices.Min(times)))
+	}
+	return m
+}
+
+// spread gives Report.Spread.
+func (r *run) spread() float64 {
+	if len(r.wide) == 0 {
+		return 0
+	}
+	slices.Sort(r.wide)
+	return r.wide[len(r.wide)/2]
 }
 
 // median of an even number is the smaller one of the middle: what disturbs a step makes it longer.

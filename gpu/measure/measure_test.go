@@ -17,8 +17,9 @@ type clocked struct {
 	profile sim.Profile
 	at      time.Time
 	steps   int
-	slow    int // every slow-th step takes ten times as long; 0 = none does
-	held    int // ns that each row takes for each token that a spare sequence holds
+	slow    int  // every slow-th step takes ten times as long; 0 = none does
+	busy    bool // every step takes one to four times as long
+	held    int  // ns that each row takes for each token that a spare sequence holds
 }
 
 func clock(t *testing.T, o sim.Options) *clocked {
@@ -39,6 +40,9 @@ func (c *clocked) Forward(b *gpu.Batch) error {
 	ns := c.profile.StepNS(parts) + int64(len(parts)*c.spareTokens()*c.held)
 	if c.steps++; c.slow > 0 && c.steps%c.slow == 0 {
 		ns *= 10
+	}
+	if c.busy {
+		ns *= 1 + int64(c.steps*c.steps/3%4)
 	}
 	c.at = c.at.Add(time.Duration(ns))
 	return c.Device.Forward(b)
@@ -121,6 +125,17 @@ func TestWhatHeldTokensCost(t *testing.T) {
 			if got := int(r.Costs.HeldToken); got < held*8/10 || got > held {
 				t.Errorf("a held token costs %d ns a row, not %d", got, held)
 			}
+		}
+	}
+}
+
+// A machine that is busy all the time is noticed; one with a neighbour now and then is measured.
+func TestABusyMachineIsNoticed(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		c := clock(t, sim.Options{})
+		c.slow, c.busy = 7, busy
+		if r := c.measure(t, Options{Limit: time.Hour}); r.Disturbed() != busy || r.Spread < 1 {
+			t.Errorf("busy %v: a spread of %g, disturbed %v", busy, r.Spread, r.Disturbed())
 		}
 	}
 }

@@ -19,7 +19,14 @@ type Report struct {
 	Samples [Buckets][Drafts]int // steps behind each entry of Costs.Step; 0 beside a cost is one that lies between two that were measured
 	Largest int                  // sequences of the last bucket that has costs: the device's limit where that is no power of two
 	TookNS  int64
+	Spread  float64 // how much longer the middle one of repeated steps took than the fastest, as a factor: 1 = all alike; 0 = none was repeated
 }
+
+// disturbed is the Spread beyond which a report says more about what else ran than about the device: an idle one has 1.0 to 1.2.
+const disturbed = 1.5
+
+// Disturbed tells whether something else kept the machine busy meanwhile.
+func (r *Report) Disturbed() bool { return r.Spread > disturbed }
 
 // PrefillPerSecond is the prompt tokens a second beyond a step's other rows; 0 = not measured.
 func (r *Report) PrefillPerSecond() float64 {

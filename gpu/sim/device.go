@@ -115,7 +115,7 @@ func (d *Device) check(b *gpu.Batch) (add int, err error) {
 	refuse := func(it *gpu.Item, format string, args ...any) (int, error) {
 		return 0, fmt.Errorf("%w: sequence %d: %s", gpu.ErrBatch, it.Seq, fmt.Sprintf(format, args...))
 	}
-	if len(b.Items) == 0 {
+	if b == nil || len(b.Items) == 0 {
 		return 0, fmt.Errorf("%w: it is empty", gpu.ErrBatch)
 	}
 	seen := make([]bool, len(d.seqs))

@@ -171,6 +171,9 @@ func TestAMalformedBatchChangesNothing(t *testing.T) {
 			t.Errorf("%s: logits of a step that did not happen", name)
 		}
 	}
+	if err := d.Forward(nil); !errors.Is(err, gpu.ErrBatch) {
+		t.Errorf("no batch: %v", err)
+	}
 }
 
 func TestKVIsBounded(t *testing.T) {

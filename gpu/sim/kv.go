@@ -67,6 +67,12 @@ func (d *Device) checkCopy(from, to, n int) error {
 	return d.room(n)
 }
 
+// kept is what Save puts into gpu.Saved.State.
+type kept struct {
+	by *Device
+	history
+}
+
 // Save keeps what seq holds.
 func (d *Device) Save(seq int) (*gpu.Saved, error) {
 	switch {
@@ -76,23 +82,27 @@ func (d *Device) Save(seq int) (*gpu.Saved, error) {
 		return nil, fmt.Errorf("save sequence %d: it holds nothing", seq)
 	}
 	h := &d.seqs[seq]
-	kept := history{tokens: slices.Clone(h.tokens), hash: slices.Clone(h.hash)}
-	return &gpu.Saved{Tokens: len(kept.tokens), State: kept}, nil
+	return &gpu.Saved{Tokens: len(h.tokens), State: kept{d, history{tokens: slices.Clone(h.tokens), hash: slices.Clone(h.hash)}}}, nil
 }
 
 // Restore makes seq hold what was saved, in KV of its own.
 func (d *Device) Restore(seq int, s *gpu.Saved) error {
-	if s == nil {
+	switch {
+	case !d.info.CanSave:
+		return fmt.Errorf("restore sequence %d: %w", seq, gpu.ErrUnsupported)
+	case seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) != 0:
+		return fmt.Errorf("restore sequence %d: it is not there, or not empty", seq)
+	case s == nil:
 		return fmt.Errorf("restore sequence %d: nothing was saved", seq)
 	}
-	kept, ok := s.State.(history)
-	if !ok || seq < 0 || seq >= len(d.seqs) || len(d.seqs[seq].tokens) != 0 {
-		return fmt.Errorf("restore sequence %d: it is not empty, or what was saved is another device's", seq)
+	from, ok := s.State.(kept)
+	if !ok || from.by != d {
+		return fmt.Errorf("restore sequence %d: what was saved is another device's", seq)
 	}
-	if err := d.room(len(kept.tokens)); err != nil {
+	if err := d.room(len(from.tokens)); err != nil {
 		return err
 	}
-	h := history{tokens: slices.Clone(kept.tokens), hash: slices.Clone(kept.hash)}
+	h := history{tokens: slices.Clone(from.tokens), hash: slices.Clone(from.hash)}
 	for range h.tokens {
 		h.cell = append(h.cell, d.cells.take())
 	}

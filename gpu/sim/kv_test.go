@@ -75,7 +75,11 @@ func TestCopySaveAndRestoreRefuseWhatARealDeviceWould(t *testing.T) {
 	fails(t, "restore without room", d.Restore(1, saved), gpu.ErrNoKV)
 	fails(t, "restore over something", d.Restore(0, saved), nil)
 	fails(t, "restore of nothing", d.Restore(1, nil), nil)
-	fails(t, "restore of another device's", d.Restore(1, &gpu.Saved{Tokens: 1, State: 1}), nil)
+	fails(t, "restore of what is no sequence", d.Restore(1, &gpu.Saved{Tokens: 1, State: 1}), nil)
+	other := open(t, Options{MaxSeqs: 3, CanSave: true})
+	fails(t, "restore of another device's", other.Restore(1, saved), nil)
+	cannot := open(t, Options{MaxSeqs: 3})
+	fails(t, "restore on a device that cannot", cannot.Restore(1, saved), gpu.ErrUnsupported)
 	if d.Held() != 6 {
 		t.Errorf("%d tokens are held after refusals, want 6", d.Held())
 	}

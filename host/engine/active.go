@@ -82,16 +82,20 @@ func (a *active) add(s *sampled) {
 
 // send delivers what may be shown, and reports whether the reader keeps up.
 func (a *active) send(last bool) bool {
-	if a.unsent.Text == "" && (!last || a.unsent.Tokens == 0) {
+	if a.unsent.Text == "" && (!last || a.unsent.Tokens == 0 && len(a.unsent.Probs) == 0) {
 		return true
 	}
 	// Only this goroutine sends, so what is free stays free. The last place is kept for the end of the text.
 	if !last && len(a.stream.events) >= cap(a.stream.events)-1 {
 		return false
 	}
+	var later []TokenProbs
+	if !last {
+		later = a.holdProbs()
+	}
 	a.unsent.Last = last
 	a.stream.events <- a.unsent
-	a.unsent, a.probAt = Event{}, a.probAt[:0]
+	a.unsent = Event{Probs: later}
 	return true
 }
 

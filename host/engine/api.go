@@ -9,7 +9,7 @@ import (
 // Request is what the server hands to Engine.Submit.
 type Request struct {
 	ID          string // as the client sees it, unique
-	Arrival     int64  // Engine.Now when the request line was read
+	Arrival     int64  // Engine.Now when the request had come
 	Prompt      []gpu.Token
 	PromptBytes int // size of the body
 	MaxTokens   int // > 0
@@ -37,7 +37,7 @@ const MaxLogprobs = 20
 type Logprob struct {
 	Token gpu.Token
 	Piece []byte
-	Log   float64
+	Log   float64 // -Inf of a token that cannot come
 }
 
 // TokenProbs is what is reported of one token of the output.
@@ -52,7 +52,7 @@ type Event struct {
 	Text   string
 	Tokens int
 	Last   bool         // the end follows at once: Events is closed next
-	Probs  []TokenProbs // of the tokens, where the request asked for them
+	Probs  []TokenProbs // where the request asked for them: of the tokens that begin in the texts so far and were not reported yet
 }
 
 // Result is how a request ended.
@@ -65,5 +65,5 @@ type Result struct {
 	CachedTokens int   // of the prompt, found in the prefix cache when it first ran
 	Drafted      int   // draft tokens that were verified
 	Accepted     int   // of them, those that became text
-	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining, ErrDeadline
+	Err          error // the device's, for failed; ErrSlowConsumer, ErrDraining
 }

@@ -140,7 +140,7 @@ func (e *Engine) newActive(req Request) *active {
 		stream:  &Stream{events: make(chan Event, min(e.cfg.Buffer, req.MaxTokens)+1), done: make(chan struct{})},
 	}
 	a.sched = sched.Request{
-		Class: req.Class, Priority: req.Priority, Tenant: tenantHash(req.Tenant), PromptTokens: len(req.Prompt),
+		Class: req.Class, Priority: req.Priority, Tenant: TenantHash(req.Tenant), PromptTokens: len(req.Prompt),
 		PromptBytes: req.PromptBytes, MaxTokens: req.MaxTokens, Arrival: req.Arrival, TTL: req.TTL, Attempt: req.Attempt,
 		Stream: req.Stream, NoSpec: req.NoSpec,
 	}
@@ -243,8 +243,8 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// tenantHash is what policies and traces know of a tenant; 0 is none.
-func tenantHash(tenant string) uint64 {
+// TenantHash is what policies, traces and logs know of a tenant; 0 is none.
+func TenantHash(tenant string) uint64 {
 	if tenant == "" {
 		return 0
 	}

@@ -38,6 +38,7 @@ type health struct {
 	reported bool  // this step's stall
 	failures int   // steps in a row
 	resetAt  int64 // when to try to start the device anew; 0 = no need
+	lost     bool  // the device computes nothing before that
 	seqs     int   // places after a lack of memory; 0 = all
 	good     int   // steps since seqs was changed
 }
@@ -83,9 +84,13 @@ func (h *health) watch(now int64, l *loop) {
 	l.e.cfg.Log.Warn("a device step takes very long", "after", time.Duration(now-since), "usual", time.Duration(h.usual), "rows", len(l.job.rows))
 }
 
-// judgeStep draws conclusions from a step: fewer places after a lack of memory, a new start of the device after failures.
+// judgeStep draws conclusions from a step: fewer places after a lack of memory, a new start of the device after failures. Nothing
+// follows from a step of which the device held nothing and computed nothing.
 func (l *loop) judgeStep(now, took int64, err error) {
 	h := &l.health
+	if err == nil && len(l.job.batch.Items) == 0 {
+		return
+	}
 	if err == nil {
 		h.usual = max(took, h.usual-h.usual/16)
 		h.failures = 0
@@ -111,6 +116,7 @@ func (l *loop) judgeStep(now, took int64, err error) {
 			h.resetAt = now
 		}
 	}
+	h.lost = h.lost || errors.Is(err, gpu.ErrLost)
 }
 
 // regain gives back one place after so many good steps.
@@ -129,18 +135,23 @@ func (h *health) regain(all int) {
 
 func (h *health) resetDue(now int64) bool { return h.resetAt > 0 && now >= h.resetAt }
 
+// suspended tells that what waits is to wait for the device's next start: steps before that would fail, or lose what they hold.
+func (h *health) suspended() bool { return h.lost && h.resetAt > 0 }
+
 // finishReset goes on with an empty device, or tries again later.
 func (l *loop) finishReset(now int64, err error) {
 	h := &l.health
-	if err != nil {
+	switch {
+	case errors.Is(err, errors.ErrUnsupported): // so nothing is gained by waiting
+		h.resetAt, h.lost = now+resetEvery, false
+		return
+	case err != nil:
 		h.resetAt = now + resetEvery
-		if !errors.Is(err, errors.ErrUnsupported) {
-			l.e.cfg.Log.Error("the device could not be started anew", "error", err)
-		}
+		l.e.cfg.Log.Error("the device could not be started anew", "error", err)
 		return
 	}
 	h.faults.Resets++
-	h.resetAt, h.failures = 0, 0
+	h.resetAt, h.failures, h.lost = 0, 0, false
 	h.broken.Store(nil)
 	l.kv.clear()
 	l.core.DropKV(now)

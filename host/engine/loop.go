@@ -173,8 +173,13 @@ func (l *loop) startStep() {
 	}
 	if l.health.resetDue(now) {
 		l.job.reset = true
-		l.core.SetHostState(now, abi.HostStatePaused) // who waits does not lose the time that this takes
+		if l.state != abi.HostStateDraining {
+			l.core.SetHostState(now, abi.HostStatePaused) // who waits does not lose the time that this takes
+		}
 		l.start(now)
+		return
+	}
+	if l.health.suspended() {
 		return
 	}
 	l.core.SetPressure(l.pressure())
@@ -217,8 +222,10 @@ func (l *loop) finishJob(err error) {
 	}
 	if l.job.reset {
 		l.job.reset = false
-		l.core.SetHostState(now, l.state)
 		l.finishReset(now, err)
+		if !l.health.suspended() {
+			l.core.SetHostState(now, l.state)
+		}
 		return
 	}
 	l.finishStep(err)

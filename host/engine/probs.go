@@ -1,14 +1,9 @@
 package engine
 
 import (
-	"math"
-
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/spec"
 )
-
-// leastLog stands for the logarithm of no probability at all.
-const leastLog = -9999
 
 // addProbs notes how probable t was, by the logits as the model gave them.
 func (a *active) addProbs(tok gpu.Tokenizer, t gpu.Token, logits []float32) {
@@ -22,10 +17,21 @@ func (a *active) addProbs(tok gpu.Tokenizer, t gpu.Token, logits []float32) {
 }
 
 func logprob(tok gpu.Tokenizer, t gpu.Token, log float64) Logprob {
-	if math.IsInf(log, -1) {
-		log = leastLog
-	}
 	return Logprob{Token: t, Piece: tok.Piece(t), Log: log}
+}
+
+// holdProbs takes the tokens out of unsent that begin in text that is held back: they may become part of a stop string.
+func (a *active) holdProbs() (later []TokenProbs) {
+	shown := a.text.pushed - len(a.text.held)
+	n := len(a.probAt)
+	for n > 0 && a.probAt[n-1] >= shown {
+		n--
+	}
+	if n < len(a.probAt) {
+		later = append(later, a.unsent.Probs[n:]...)
+	}
+	a.probAt, a.unsent.Probs = append(a.probAt[:0], a.probAt[n:]...), a.unsent.Probs[:n]
+	return later
 }
 
 // dropProbs forgets the tokens of a stop string, which nobody sees.

@@ -3,15 +3,22 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sluice-dev/sluice/host/sched"
 )
 
 // SetSched puts other limits and objectives in force between two actions of the loop, all at once; see sched.Core.SetConfig for what
-// may change. It waits for no device step.
+// may change. It waits for no device step. After an error nothing has changed and nothing will.
 func (e *Engine) SetSched(ctx context.Context, cfg sched.Config) error {
+	var claimed atomic.Bool // by the loop, or by whoever waits no more
 	reply := make(chan error, 1)
-	if !e.say(message{run: func(int64) { reply <- e.loop.core.SetConfig(cfg) }}) {
+	change := func(int64) {
+		if claimed.CompareAndSwap(false, true) {
+			reply <- e.loop.core.SetConfig(cfg)
+		}
+	}
+	if !e.say(message{run: change}) {
 		return ErrDraining
 	}
 	select {
@@ -20,6 +27,9 @@ func (e *Engine) SetSched(ctx context.Context, cfg sched.Config) error {
 	case <-e.gone:
 		return ErrDraining
 	case <-ctx.Done():
-		return fmt.Errorf("change limits: %w", ctx.Err())
+		if claimed.CompareAndSwap(false, true) {
+			return fmt.Errorf("change limits: %w", ctx.Err())
+		}
+		return <-reply
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -80,10 +81,17 @@ func (l *loop) readLogits(s *sampled, p *planned) error {
 	return nil
 }
 
-// sampleRow draws and verifies. It touches nothing but the row's own request.
+// sampleRow draws and verifies. It touches nothing but the row's own request, so that what goes wrong in its grammar or its text
+// ends that one alone.
 func (l *loop) sampleRow(i int) {
 	s, p := &l.sampled[i], &l.job.rows[i]
 	a := p.a
+	defer func() {
+		if r := recover(); r != nil {
+			*s = sampled{rows: s.rows, err: fmt.Errorf("sample: panic: %v", r)}
+			l.e.cfg.Log.Error("sampling panicked", "request_id", a.req.ID, "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
 	from := len(a.history)
 	logits := func(i int) ([]float32, error) { return s.rows[i], nil }
 	if _, s.err = spec.Verify(a.sampler, logits, p.draft, from-len(a.req.Prompt), &a.history); s.err != nil {

@@ -9,7 +9,6 @@ import (
 var (
 	ErrSlowConsumer = errors.New("the client reads more slowly than tokens are produced")
 	ErrDraining     = errors.New("the server is shutting down")
-	ErrDeadline     = errors.New("the request's deadline passed before its answer was complete")
 )
 
 // Stream is one request on its way through the engine. All methods may be called from any goroutine.

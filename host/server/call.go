@@ -58,12 +58,14 @@ func (s *Server) generate(c *fiber.Ctx, route string, f form, parse parseFunc) (
 		}
 	}()
 	if s.draining.Load() {
+		lingerIfUnread(c)
 		return s.drainingError()
 	}
-	body, err := requestBody(c)
+	body, err := s.requestBody(c)
 	if err != nil {
 		return err
 	}
+	k.req.Arrival = s.cfg.Engine.Now() // how long a client takes to send is no wait of its request
 	if err := parse(k, c, body); err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func (k *call) log() {
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", k.id), slog.String("route", k.route), slog.Int("status", k.status),
-		slog.String("tenant", tenantHash(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
+		slog.String("tenant", tenantName(k.req.Tenant)), slog.String("class", k.s.cfg.Classes[k.req.Class]),
 		slog.Bool("stream", k.stream), slog.Duration("duration", time.Duration(k.s.cfg.Engine.Now()-k.req.Arrival)))
 	if len(k.choices) > 0 {
 		r := k.total()

@@ -49,10 +49,20 @@ func decodeError(err error) *apiError {
 		if param == "" {
 			return badRequest("", codeType, "the body must be a JSON object, but is %s", typ.Value)
 		}
-		return badRequest(param, codeType, "%s must be %s, but is %s (byte %d)", param, wanted(typ.Type), typ.Value, typ.Offset)
+		want, number := wanted(typ.Type), strings.HasPrefix(typ.Value, "number ")
+		switch holds := holding[param]; {
+		case holds != "" && typ.Type.Kind() != reflect.Slice && typ.Type.Kind() != reflect.Map:
+			return badRequest(param, codeType, "%s must hold %s, but holds %s (byte %d)", param, holds, typ.Value, typ.Offset)
+		case number && want == "an integer" || number && want == "a number":
+			return badRequest(param, codeType, "%s must be %s of 64 bits, but is the %s (byte %d)", param, want, typ.Value, typ.Offset)
+		}
+		return badRequest(param, codeType, "%s must be %s, but is %s (byte %d)", param, want, typ.Value, typ.Offset)
 	}
 	return badRequest("", codeJSON, "the body is not JSON: %v", err)
 }
+
+// holding are the fields whose elements have a type of their own. The decoder names the field when it means an element.
+var holding = map[string]string{"messages": "objects", "logit_bias": "numbers"}
 
 // fieldName takes the names of embedded structs, which the client knows nothing of, off a field's path.
 func fieldName(path string) string {

@@ -22,7 +22,9 @@ func (s *Server) encode(parts []segment) ([]gpu.Token, error) {
 			if err != nil {
 				return nil, err
 			}
-			own = append(own, s.controls(tokens)...)
+			if own = append(own, s.controls(tokens)...); len(own) >= s.cfg.MaxModelLen {
+				return nil, badRequest("messages", codeContext, "the messages take more than the model's context of %d tokens", s.cfg.MaxModelLen)
+			}
 		}
 	}
 	tokens, err := s.encodeText(all.String(), true)

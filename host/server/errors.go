@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -110,15 +111,14 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.log.Error("request failed", "path", c.Path(), "request_id", string(c.Response().Header.Peek(headerRequestID)), "error", err)
 		return internalError().send(c)
 	}
-	out := &apiError{status: fe.Code, message: fe.Message, code: "bad_http"}
+	out := &apiError{status: fe.Code, message: withoutContents(fe.Message), code: "bad_http"}
 	switch fe.Code {
 	case http.StatusNotFound:
 		out.message, out.code = fmt.Sprintf("%s %s is not part of this API", c.Method(), c.Path()), "unknown_route"
+		lingerIfUnread(c)
 	case http.StatusMethodNotAllowed:
 		out.message, out.code = fmt.Sprintf("%s does not take %s", c.Path(), c.Method()), "method_not_allowed"
-	case http.StatusRequestEntityTooLarge:
-		out.message, out.code = fmt.Sprintf("the body is larger than %d bytes", s.cfg.BodyLimit), "request_too_large"
-		lingerOnClose(c)
+		lingerIfUnread(c)
 	case http.StatusRequestTimeout:
 		out.message, out.code = "the request did not arrive in time", "request_timeout"
 	case http.StatusRequestHeaderFieldsTooLarge:
@@ -132,10 +132,11 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 	return out.send(c)
 }
 
-func lingerOnClose(c *fiber.Ctx) {
-	if k, ok := c.Context().Conn().(*conn); ok {
-		k.linger.Store(true)
-	}
+// withoutContents is what the HTTP parser says without what it read, which holds the client's key and ends up in its logs.
+func withoutContents(message string) string {
+	message, _, _ = strings.Cut(message, ": buffer size=")
+	message, _, _ = strings.Cut(message, `"`)
+	return strings.TrimSuffix(strings.TrimRight(message, " "), " in")
 }
 
 func internalError() *apiError {

@@ -184,7 +184,7 @@ func (f *common) bias(vocab int) (map[gpu.Token]float64, error) {
 	out := make(map[gpu.Token]float64, len(f.LogitBias))
 	for key, v := range f.LogitBias {
 		t, err := strconv.ParseInt(key, 10, 32)
-		if err != nil || t < 0 || t >= int64(vocab) {
+		if err != nil || t < 0 || t >= int64(vocab) || strconv.FormatInt(t, 10) != key { // two spellings would be two biases of one token
 			return nil, badRequest("logit_bias", codeValue, "logit_bias must be keyed by token ids from 0 to %d, but one key is %.40q", vocab-1, key)
 		}
 		out[gpu.Token(t)] = v

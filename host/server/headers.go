@@ -5,9 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/oklog/ulid/v2"
+	"github.com/sluice-dev/sluice/host/engine"
 )
 
 // Headers of requests. Durations are Go durations or plain numbers of seconds.
@@ -170,20 +169,10 @@ func (k *call) fillRest(c *fiber.Ctx, _ *common) error {
 	return nil
 }
 
-// requestBody is the body as it came. Compressed ones are refused: a small one may unpack to anything.
-func requestBody(c *fiber.Ctx) ([]byte, error) {
-	if enc := c.Get(fiber.HeaderContentEncoding); enc != "" && enc != "identity" {
-		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: "unsupported_encoding", message: "compressed bodies are not supported; send the JSON as it is"}
-	}
-	return c.Request().Body(), nil
-}
-
-// tenantHash is how logs name a tenant: as the traces do.
-func tenantHash(tenant string) string {
+// tenantName is how logs name a tenant: as the traces do.
+func tenantName(tenant string) string {
 	if tenant == "" {
 		return ""
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(tenant))
-	return fmt.Sprintf("%016x", h.Sum64()|1)
+	return fmt.Sprintf("%016x", engine.TenantHash(tenant))
 }

@@ -123,12 +123,34 @@ func TestHostileBodiesDoNotDisturbOthers(t *testing.T) {
 		_, rest, _ := strings.Cut(string(answer), "\r\n\r\n")
 		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+status) {
 			t.Errorf("%.30q: %q", text, answer)
-		} else if readError(t, []byte(rest)); false {
-			t.Fail()
 		}
+		readError(t, []byte(rest))
 	}
 	if resp, _ := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":2}`); resp.StatusCode != 200 {
 		t.Errorf("a good request afterwards: %d", resp.StatusCode)
+	}
+}
+
+// What is no HTTP gets an error object that says why, and repeats nothing of a header that may hold a key.
+func TestTheParsersErrorsRepeatNothing(t *testing.T) {
+	f := start(t, options{})
+	for head, says := range map[string]string{
+		"GET /health HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n": "required host header",
+		"secret\r\n\r\n": "http request method",
+		"GET secret\x01 HTTP/1.1\r\nHost: x\r\nAuthorization: secret\r\n\r\n":                      "request uri",
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nX-Key: secret\r\nContent-Length: -1\r\n\r\n":  "content-length",
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n": "hex number",
+	} {
+		c := f.connect(t, 0)
+		if _, err := io.WriteString(c, head); err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(c)
+		_, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+		e := readError(t, []byte(body)).Error
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") || !strings.Contains(e.Message, says) || strings.Contains(string(answer), "secret") {
+			t.Errorf("%q: %q", head, answer)
+		}
 	}
 }
 

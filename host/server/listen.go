@@ -35,12 +35,15 @@ func Listen(addr string) (net.Listener, error) {
 // listener knows its open connections, so that a shutdown can end those that would not end by themselves.
 type listener struct {
 	net.Listener
-	mu   sync.Mutex
-	open map[*conn]struct{}
+	mu      sync.Mutex
+	open    map[*conn]struct{}
+	reading atomic.Bool // false = no further request is read
 }
 
 func newListener(ln net.Listener) *listener {
-	return &listener{Listener: ln, open: map[*conn]struct{}{}}
+	l := &listener{Listener: ln, open: map[*conn]struct{}{}}
+	l.reading.Store(true)
+	return l
 }
 
 // Accept returns the next connection.
@@ -58,6 +61,16 @@ func (l *listener) Accept() (net.Conn, error) {
 	l.open[k] = struct{}{}
 	l.mu.Unlock()
 	return k, nil
+}
+
+// stopReading ends the requests that have not come whole. What is answered at present is answered.
+func (l *listener) stopReading() {
+	l.reading.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		_ = c.TCPConn.SetReadDeadline(longAgo)
+	}
 }
 
 func (l *listener) closeAll() {
@@ -85,6 +98,18 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 	}
 	return c.TCPConn.Write(p)
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// SetReadDeadline bounds the reads to come; once the listener reads no more they fail.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	err := c.TCPConn.SetReadDeadline(t)
+	if err == nil && !c.ln.reading.Load() { // after t was set: stopReading may have come before that
+		err = c.TCPConn.SetReadDeadline(longAgo)
+	}
+	return err
 }
 
 // Close closes the connection. When a body was refused it first reads on for a moment: closing with unread data sends a

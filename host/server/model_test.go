@@ -35,7 +35,7 @@ func realModel(t *testing.T) *llama.Device {
 func TestPromptsOfTheRealModel(t *testing.T) {
 	dev := realModel(t)
 	tok := dev.Tokenizer()
-	s := &Server{maxText: 1 << 20, cfg: Config{Tokenizer: tok}, chat: newChatTemplate(tok)}
+	s := &Server{maxText: 1 << 20, cfg: Config{MaxModelLen: 1 << 16, Tokenizer: tok}, chat: newChatTemplate(tok)}
 	if s.chat.err != nil {
 		t.Fatal(s.chat.err)
 	}

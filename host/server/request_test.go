@@ -57,6 +57,8 @@ func TestBadRequests(t *testing.T) {
 		{chat, `{"frequency_penalty":3,` + hi + `}`, 400, "invalid_value", "frequency_penalty"},
 		{chat, `{"logit_bias":{"x":1},` + hi + `}`, 400, "invalid_value", "logit_bias"},
 		{chat, `{"logit_bias":{"99999":1},` + hi + `}`, 400, "invalid_value", "logit_bias"},
+		{chat, `{"logit_bias":{"7":1,"07":-1},` + hi + `}`, 400, "invalid_value", "logit_bias"},
+		{chat, `{"logit_bias":{"+7":1},` + hi + `}`, 400, "invalid_value", "logit_bias"},
 		{chat, `{"logit_bias":{"1":101},` + hi + `}`, 400, "invalid_value", "logit_bias"},
 		{chat, `{"seed":"x",` + hi + `}`, 400, "invalid_type", "seed"},
 		{chat, `{"n":17,` + hi + `}`, 400, "invalid_value", "n"},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -58,6 +59,7 @@ func New(cfg Config) (*Server, error) {
 		CaseSensitive:                true,
 		DisablePreParseMultipartForm: true, // nothing here takes forms, and parsing them writes files
 		BodyLimit:                    cfg.BodyLimit,
+		StreamRequestBody:            true, // a body is read by requestBody, as it comes
 		ReadBufferSize:               headerLimit,
 		ReadTimeout:                  cfg.ReadTimeout,
 		IdleTimeout:                  idleTimeout,
@@ -117,11 +119,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if ln == nil {
 		return nil
 	}
+	ln.stopReading()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err := s.app.ShutdownWithContext(grace)
 	_ = ln.Close() // the HTTP server does not know it yet when Serve has only just begun
 	ln.closeAll()
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn("answers were broken off: their clients did not read them", "after", shutdownGrace)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("stop API: %w", err)
 	}

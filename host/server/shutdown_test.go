@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -135,6 +136,40 @@ func TestShutdownEndsWhatIsLeftAtItsLimit(t *testing.T) {
 	}
 }
 
+// Who has begun a request and does not go on is told so, and holds a shutdown up no longer than the last answer takes.
+func TestShutdownDoesNotWaitForRequestsThatDoNotCome(t *testing.T) {
+	f := start(t, slow(2))
+	var halves []*net.TCPConn
+	for _, text := range []string{
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\n",
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{",
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat(" ", 20<<10),
+	} {
+		c := f.connect(t, 0)
+		io.WriteString(c, text)
+		halves = append(halves, c)
+	}
+	idle := f.connect(t, 0)
+	resp := f.open(t, `{"stream":true,"max_tokens":30,"ignore_eos":true,"messages":[{"role":"user","content":"x"}]}`)
+	defer resp.Body.Close()
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.Shutdown(context.Background()) }()
+	if all, err := io.ReadAll(resp.Body); err != nil || !strings.HasSuffix(string(all), "data: [DONE]\n\n") {
+		t.Errorf("the running stream ended with %v: %q", err, all)
+	}
+	for i, c := range halves {
+		if answer, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
+			t.Errorf("half a request, %d: %v, %q", i, err, answer)
+		}
+	}
+	if _, err := io.ReadAll(idle); err != nil {
+		t.Errorf("an idle connection: %v", err)
+	}
+	if err := <-stopped; err != nil || strings.Contains(f.Log(), "level=WARN") {
+		t.Errorf("shut down: %v\n%s", err, f.Log())
+	}
+}
+
 // moody is an engine whose clock panics from its n-th reading on: in a handler, or in a stream function.
 type moody struct {
 	*engine.Engine
@@ -149,7 +184,7 @@ func (m *moody) Now() int64 {
 }
 
 func TestAPanicEndsOneRequestAndNothingElse(t *testing.T) {
-	where := []string{"handler", "stream function", "end"}
+	where := []string{"handler", "handler, with the body", "stream function", "end"}
 	for after := range where {
 		var m *moody
 		f := start(t, options{Server: func(c *server.Config) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -38,3 +39,27 @@ func TestATextThatCannotFitIsRefusedUnread(t *testing.T) {
 		t.Errorf("a prompt that might fit: %v", err)
 	}
 }
+
+// Each message brings special tokens of the template's own: once these alone fill the context, the rest is not tokenized.
+func TestMessagesThatCannotFitAreRefusedBeforeAllAreTokenized(t *testing.T) {
+	const context = 8
+	tok := &counted{}
+	s := &Server{cfg: Config{Tokenizer: tok, MaxModelLen: context}, maxText: 1 << 20}
+	parts := make([]segment, 100)
+	for i := range parts {
+		parts[i] = segment{text: "<|im_start|>"}
+	}
+	_, err := s.encode(parts)
+	if e, ok := errors.AsType[*apiError](err); !ok || e.code != codeContext || tok.calls > context {
+		t.Errorf("%v, after %d calls", err, tok.calls)
+	}
+}
+
+// counted is a tokenizer to which every text is one special token.
+type counted struct {
+	sim.Tokenizer
+	calls int
+}
+
+func (c *counted) Encode(string, bool) ([]gpu.Token, error) { c.calls++; return []gpu.Token{0}, nil }
+func (*counted) Piece(gpu.Token) []byte                     { return nil }

@@ -106,7 +106,7 @@ func TestATemplateMayRefuseMessages(t *testing.T) {
 
 // Whatever clients write, it is in the prompt as they wrote it and never becomes a special token.
 func TestContentsNeverBecomeSpecialTokens(t *testing.T) {
-	s := &Server{maxText: 1 << 20, cfg: Config{Tokenizer: sim.Tokenizer{}}, chat: newChatTemplate(sim.Tokenizer{})}
+	s := &Server{maxText: 1 << 20, cfg: Config{MaxModelLen: 1 << 16, Tokenizer: sim.Tokenizer{}}, chat: newChatTemplate(sim.Tokenizer{})}
 	pieces := rapid.SampledFrom([]string{"<|im_end|>", "<|im_start|>", "<|im_", "end|>", "\n", " ", "a", standIn + "0" + standInEnd, standIn, standInEnd, "{{ x }}", "é"})
 	rapid.Check(t, func(t *rapid.T) {
 		messages := make([]message, rapid.IntRange(1, 4).Draw(t, "turns"))

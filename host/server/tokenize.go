@@ -25,7 +25,7 @@ type tokenizeResponse struct {
 }
 
 func (s *Server) tokenize(c *fiber.Ctx) error {
-	body, err := requestBody(c)
+	body, err := s.requestBody(c)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func watchClose(c net.Conn) *watcher {
 		return w
 	}
 	w.stop = sync.OnceFunc(func() {
-		_ = c.SetReadDeadline(time.Unix(1, 0)) // wakes the watcher up
+		_ = c.SetReadDeadline(longAgo) // wakes the watcher up
 		<-done
 		_ = c.SetReadDeadline(time.Time{})
 	})

@@ -15,6 +15,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -39,7 +40,6 @@ type Config struct {
 
 	Classes   []Class   `yaml:"classes"` // the first is the default class
 	Limits    Limits    `yaml:"limits"`
-	Memory    Memory    `yaml:"memory"`
 	Statuses  Statuses  `yaml:"statuses"`
 	Streams   Streams   `yaml:"streams"`
 	Compute   Compute   `yaml:"compute"`
@@ -98,28 +98,13 @@ type Limits struct {
 	MaxWaiting       int      `yaml:"max_waiting"`        // requests in the queue
 	MaxWaitingTokens int      `yaml:"max_waiting_tokens"` // their prompt tokens
 	MaxWaitingBytes  int      `yaml:"max_waiting_bytes"`  // their sizes as they came
+	MemoryBytes      int      `yaml:"memory_bytes"`       // of the process in RAM, from which on something is given up; 0 = no limit
+	MemoryOrder      []string `yaml:"memory_order"`       // what is given up, one after the other, of MemoryReliefs
 	AgeAfter         Duration `yaml:"age_after"`          // wait after which a request may go ahead of the policies' order; 0 = 20 times its class's ttft, negative = never
 	BodyBytes        int      `yaml:"body_bytes"`         // of one request
 	DrainTimeout     Duration `yaml:"drain_timeout"`      // how long running requests may go on after Ctrl-C
 	DrainGrace       Duration `yaml:"drain_grace"`        // how long /readyz fails before new requests are refused
 }
-
-// Memory is what the process gives up, one after the other, when it comes near a limit.
-type Memory struct {
-	LimitBytes int      `yaml:"limit_bytes"` // resident, the model's pages included; 0 = no limit
-	Relief     []string `yaml:"relief"`      // of Reliefs, the first first
-}
-
-// What can be given up when memory runs short, by how much it costs those who are served.
-const (
-	ReliefCache  = "cache"  // cached prefixes
-	ReliefSaved  = "saved"  // what is kept of preempted requests
-	ReliefBatch  = "batch"  // half of the places
-	ReliefRefuse = "refuse" // new requests
-)
-
-// Reliefs lists all of them, in the order of the default.
-func Reliefs() []string { return []string{ReliefCache, ReliefSaved, ReliefBatch, ReliefRefuse} }
 
 // Statuses are the HTTP statuses of the host's own refusals, 429, 503, 504 or 529. What a policy refuses has the policy's.
 type Statuses struct {
@@ -138,7 +123,26 @@ type Compute struct {
 	GPULayers      int    `yaml:"gpu_layers"`      // 0 = all
 	FlashAttention string `yaml:"flash_attention"` // "auto", "on" or "off"
 	Measure        string `yaml:"measure"`         // MeasureAuto, MeasureOff or MeasureFresh
+	PrefixCache    string `yaml:"prefix_cache"`    // PrefixShared, PrefixTenant or PrefixOff
 }
+
+// Who goes on from whose KV where their texts begin alike.
+const (
+	PrefixShared = "shared" // everybody from everybody's
+	PrefixTenant = "tenant" // from that of the same tenant: how fast an answer comes tells nothing about others' prompts
+	PrefixOff    = "off"    // nobody
+)
+
+// What may be given up when memory runs short, by default in this order.
+const (
+	ReliefCache  = "cache"  // prefixes that nothing runs on
+	ReliefSaved  = "saved"  // KV in the host's memory
+	ReliefBatch  = "batch"  // half of the places
+	ReliefRefuse = "refuse" // new requests
+)
+
+// MemoryReliefs are the words that Limits.MemoryOrder may hold.
+var MemoryReliefs = []string{ReliefCache, ReliefSaved, ReliefBatch, ReliefRefuse}
 
 // When the device's step times are measured at the start.
 const (
@@ -176,11 +180,10 @@ func Default() Config {
 		Listen:        "127.0.0.1:8080",
 		Admin:         Admin{Listen: "127.0.0.1:9090"},
 		Classes:       []Class{{Name: "interactive"}, {Name: "batch"}},
-		Limits:        Limits{BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
-		Memory:        Memory{Relief: Reliefs()},
+		Limits:        Limits{MemoryOrder: slices.Clone(MemoryReliefs), BodyBytes: 4 << 20, DrainTimeout: Duration(30 * time.Second)},
 		Statuses:      Statuses{QueueFull: 503, TTL: 503, Deadline: 503, Draining: 503, Capacity: 503},
 		Streams:       Streams{EarlyHeaders: Duration(15 * time.Second), KeepAlive: Duration(7 * time.Second)},
-		Compute:       Compute{KV: "unified", KVType: "auto", FlashAttention: "auto", Measure: MeasureAuto},
+		Compute:       Compute{KV: "unified", KVType: "auto", FlashAttention: "auto", Measure: MeasureAuto, PrefixCache: PrefixShared},
 		Speculate:     Speculate{Drafter: DrafterNgram},
 		Log:           Log{Level: "info", Format: "auto"},
 		shipped:       true,

@@ -18,7 +18,7 @@ import (
 
 // Validate reports the first value that cannot work, with where it was set.
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkSpeculate, c.checkNumbers, c.checkMemory, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
+	for _, check := range []func() error{c.checkAddresses, c.checkWords, c.checkSpeculate, c.checkNumbers, c.checkStatuses, c.checkClasses, c.checkPolicies, c.checkTrust} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -61,6 +61,7 @@ func (c *Config) checkWords() error {
 		{"compute.kv_type", c.Compute.KVType, []string{"auto", "q8_0", "f16"}},
 		{"compute.flash_attention", c.Compute.FlashAttention, []string{"auto", "on", "off"}},
 		{"compute.measure", c.Compute.Measure, []string{MeasureAuto, MeasureOff, MeasureFresh}},
+		{"compute.prefix_cache", c.Compute.PrefixCache, []string{PrefixShared, PrefixTenant, PrefixOff}},
 		{"speculate.drafter", c.Speculate.Drafter, []string{DrafterNgram, DrafterModel, DrafterEAGLE3, DrafterMTP, DrafterOff}},
 		{"policy_runtime", c.PolicyRuntime, []string{RuntimeWazero, RuntimeWasmtime}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
@@ -125,13 +126,18 @@ func (c *Config) checkNumbers() error {
 		{"limits.max_waiting", l.MaxWaiting, 0, 1 << 20},
 		{"limits.max_waiting_tokens", l.MaxWaitingTokens, 0, 1 << 30},
 		{"limits.max_waiting_bytes", l.MaxWaitingBytes, 0, 1 << 40},
-		{"memory.limit_bytes", c.Memory.LimitBytes, 0, 1 << 50},
+		{"limits.memory_bytes", l.MemoryBytes, 0, 1 << 50},
 		{"limits.body_bytes", l.BodyBytes, 1 << 10, 1 << 30},
 		{"compute.threads", c.Compute.Threads, 0, 1024},
 		{"compute.gpu_layers", c.Compute.GPULayers, 0, 1 << 20},
 	} {
 		if n.v < n.lo || n.v > n.hi {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
+		}
+	}
+	for i, relief := range l.MemoryOrder {
+		if !slices.Contains(MemoryReliefs, relief) || slices.Contains(l.MemoryOrder[:i], relief) {
+			return c.fail(fmt.Sprintf("limits.memory_order[%d]", i), "must be another one of %s, but is %q", strings.Join(MemoryReliefs, ", "), relief)
 		}
 	}
 	for _, d := range []struct {
@@ -144,24 +150,6 @@ func (c *Config) checkNumbers() error {
 	}
 	if c.Streams.KeepAlive <= 0 {
 		return c.fail("streams.keep_alive", "must be positive, but is %s", c.Streams.KeepAlive)
-	}
-	return nil
-}
-
-func (c *Config) checkMemory() error {
-	if c.Memory.LimitBytes > 0 && len(c.Memory.Relief) == 0 {
-		return c.fail("memory.relief", "names nothing that could be given up at memory.limit_bytes")
-	}
-	seen := map[string]bool{}
-	for i, r := range c.Memory.Relief {
-		key := fmt.Sprintf("memory.relief[%d]", i)
-		switch {
-		case !slices.Contains(Reliefs(), r):
-			return c.fail(key, "must be one of %s, but is %q", strings.Join(Reliefs(), ", "), r)
-		case seen[r]:
-			return c.fail(key, "repeats %q", r)
-		}
-		seen[r] = true
 	}
 	return nil
 }
