@@ -152,9 +152,28 @@ func (p *parts) readChain() ([]plugins.Policy, error) {
 	}
 	var chain []plugins.Policy
 	for _, m := range policies.Shipped() {
-		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm})
+		chain = append(chain, plugins.Policy{Name: m.Name, Wasm: m.Wasm, Config: shippedSettings(m.Name, p.cfg)})
 	}
 	return chain, nil
+}
+
+// capFactor is by how much the shipped policy's target for the batch cap lies above the smallest TPOT objective. The host fills steps
+// with prompt tokens up to the objective; a cap at the same figure would shrink the batch whenever a prompt is computed.
+const capFactor = 3.0 / 2
+
+// shippedSettings are those of a policy that ships, where they follow from the configuration.
+func shippedSettings(name string, cfg *config.Config) map[string]string {
+	if name != "tpot-cap" {
+		return nil
+	}
+	tpot := int64(0)
+	for _, slo := range schedConfig(cfg, gpu.Info{}).SLO {
+		if slo.TPOTNS > 0 && (tpot == 0 || slo.TPOTNS < tpot) {
+			tpot = slo.TPOTNS
+		}
+	}
+	target := min(max(time.Duration(float64(tpot)*capFactor), time.Millisecond/10), time.Minute) // what the policy takes
+	return map[string]string{"tpot": target.String()}
 }
 
 // openTraces opens the store of records. Its folder has one user at a time, so a second server needs one of its own.

@@ -53,6 +53,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	scrape.kv(&s.State)
 	scrape.steps(&s.State, &s.Stats)
 	scrape.speculation(&s.Stats)
+	scrape.device(&s.Device)
 	scrape.policies(s.Policies)
 	if s.Traces != nil {
 		scrape.traces(s.Traces)
@@ -170,6 +171,14 @@ func (c *collector) policies(all []Policy) {
 			}
 		}
 	}
+}
+
+func (c *collector) device(d *Device) {
+	c.counter("device_faults_total", d.Steps, "step")
+	c.counter("device_faults_total", d.Stalls, "stall")
+	c.counter("device_faults_total", d.Resets, "reset")
+	c.counter("device_faults_total", d.Lost, "lost")
+	c.counter("device_faults_total", d.KV, "kv")
 }
 
 func (c *collector) traces(t *Traces) {

@@ -42,6 +42,7 @@ var ownDescs = []desc{
 	{"policy_epoch", "Rises by one at each policy swap.", nil},
 	{"policy_active_info", "1 for each hook that a policy decides at; 0 while it is quarantined, disabled or in safe mode.", byPolicy},
 	{"policy_quarantined", "1 while the native default decides in the policy's place.", []string{"policy", "digest"}},
+	{"device_faults_total", "What went wrong on the device: failed steps, steps that stalled, new starts, rows of which it had lost the KV, and KV operations.", []string{"kind"}},
 	{"policy_calls_total", "Calls of a policy.", byPolicy},
 	{"policy_abstains_total", "Calls in which a policy had no opinion.", byPolicy},
 	{"policy_fallbacks_total", "Calls that failed, for which the native default decided.", append(byPolicy[:3:3], "reason")},

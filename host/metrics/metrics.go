@@ -29,6 +29,16 @@ type Sample struct {
 	Stats    sched.Stats
 	Policies []Policy
 	Traces   *Traces // nil = no store
+	Device   Device
+}
+
+// Device counts what went wrong on it.
+type Device struct {
+	Steps  uint64 // that failed
+	Stalls uint64 // steps that took a hundred times as long as others
+	Resets uint64 // new starts
+	Lost   uint64 // rows that had to be computed again, since the device did not hold what it should
+	KV     uint64 // copies, saves, restores and drafts that failed
 }
 
 // Policy is one policy of the chain. Its counters may begin again with each version.

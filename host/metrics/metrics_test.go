@@ -93,8 +93,9 @@ func answered() *trace.Record {
 
 func sample() metrics.Sample {
 	s := metrics.Sample{
-		State: abi.State{WaitingRequests: 3, WaitingDeferred: 1, Running: 2, BlocksTotal: 100, BlocksFree: 75, BlocksCached: 15, BlockSize: 16, PolicyEpoch: 4, WaitingTokens: 500},
-		Stats: sched.Stats{Steps: 10, Arrived: 9, Admitted: 8, Preemptions: 1, OutputTokens: 50, PrefillTokens: 300, EvictedBlocks: 7, Saves: 3, Restores: 2, RestoredTokens: 640, OffloadedTokens: 1200, ReloadedTokens: 900, Drafts: 15, Drafted: 20, Accepted: 12},
+		Device: metrics.Device{Steps: 1, Stalls: 2, Resets: 3, Lost: 4, KV: 5},
+		State:  abi.State{WaitingRequests: 3, WaitingDeferred: 1, Running: 2, BlocksTotal: 100, BlocksFree: 75, BlocksCached: 15, BlockSize: 16, PolicyEpoch: 4, WaitingTokens: 500},
+		Stats:  sched.Stats{Steps: 10, Arrived: 9, Admitted: 8, Preemptions: 1, OutputTokens: 50, PrefillTokens: 300, EvictedBlocks: 7, Saves: 3, Restores: 2, RestoredTokens: 640, OffloadedTokens: 1200, ReloadedTokens: 900, Drafts: 15, Drafted: 20, Accepted: 12},
 		Policies: []metrics.Policy{{Name: "queue-age", Digest: "aa11", Hooks: []metrics.Hook{
 			{Name: "admit", Calls: 7, Abstains: 2, Fallbacks: map[string]uint64{"trap": 1, "out_of_fuel": 0}},
 		}}, {Name: "tpot-cap", Digest: "bb22", Quarantined: true, Hooks: []metrics.Hook{{Name: "batch_cap", Calls: 3}}}},
