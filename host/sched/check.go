@@ -83,7 +83,9 @@ func (c *Core) checkLines() error {
 // checkHoldings looks at blocks from the requests' side.
 func (c *Core) checkHoldings() error {
 	private, saved := 0, 0
+	var inClass [abi.Classes]int
 	for _, r := range c.running {
+		inClass[r.Class]++
 		if r.core.seq < 0 || c.kv.seqs[r.core.seq].req != r {
 			return fmt.Errorf("check I2: request %d is not in its place %d", r.ID, r.core.seq)
 		}
@@ -101,6 +103,9 @@ func (c *Core) checkHoldings() error {
 			}
 		}
 		private += r.core.blocks - len(path)
+	}
+	if inClass != c.inClass {
+		return fmt.Errorf("check I2: %v requests run by class, counted %v", inClass, c.inClass)
 	}
 	for _, r := range c.byID {
 		saved += r.core.saved
