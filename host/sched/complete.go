@@ -28,10 +28,11 @@ func (c *Core) Complete(now int64, results []Result) {
 			failed++
 		}
 	}
-	if failed < len(b.Rows) {
+	moved := slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == OpSave || op.Kind == OpRestore })
+	if failed < len(b.Rows) && !moved { // the time of a save or a restore says nothing of the tokens'
 		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
 	}
-	if failed == 0 && b.Tokens == b.decoding {
+	if failed == 0 && !moved && b.Tokens == b.decoding {
 		c.goodput.Took(b.decoding, drafted, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
