@@ -33,7 +33,6 @@ type coreState struct {
 	reloaded  uint64   // id of the offloaded prefix that it entered with; 0 = none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none
-	savedAt   uint64   // Stats.Steps when they were saved
 	maxTokens int      // MaxTokens after the context and the policies' caps
 	specCap   int      // -1 = none
 	offered   int      // draft tokens that there are for its next step

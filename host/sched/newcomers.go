@@ -110,6 +110,9 @@ func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 		return false, false
 	}
 	e := c.wayIn(r)
+	if e.soon {
+		return false, false
+	}
 	if c.comesSoon(r, e) {
 		c.deferred++
 		return false, false
@@ -123,6 +126,9 @@ func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 // enter gives r a seat, the KV blocks of all its known tokens and one more, and its first tokens of the step, as its way in e says.
 // All or nothing.
 func (c *Core) enter(f *filling, r *Request, e entry) bool {
+	if e.soon { // and r cannot wait
+		e = entry{kind: entryEmpty, need: c.entryBlocks(r)}
+	}
 	n := min(r.known()-e.tokens, f.prefill, f.tokens, f.lim.chunk)
 	if n <= 0 || e.need > c.kv.available() {
 		return false

@@ -161,7 +161,12 @@ func (c *Core) wayBack(r *Request, e entry) (entry, bool) {
 	if need > c.kv.available() {
 		return entry{}, false
 	}
-	return entry{kind: entryReloaded, from: x, blocks: n, tokens: n * c.cfg.BlockSize, need: need}, true
+	return entry{kind: entryReloaded, from: x, soon: c.kv.saves(x.id), blocks: n, tokens: n * c.cfg.BlockSize, need: need}, true
+}
+
+// saves tells whether an operation of the step that is being built saves something under id.
+func (k *kvCache) saves(id uint64) bool {
+	return slices.ContainsFunc(k.ops, func(op Op) bool { return op.Kind == OpSave && op.ID == id })
 }
 
 // heldShare is by how much, in percent, the prefixes on the device that nothing runs on may lengthen a step.

@@ -257,3 +257,29 @@ func TestPrefixesThatSlowTheStepsAreSavedOneAStep(t *testing.T) {
 		t.Errorf("%d tokens were found again, want 12", r.Cached)
 	}
 }
+
+// A prefix that the device is to save in a step is not asked for in that step, or in the next one if it could not.
+func TestAPrefixComesBackOnceItWasSaved(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		g := offloading(t, func(c *sched.Config) { c.CopyMin, c.SpareSeqs, c.SharedKV = 0, 0, false })
+		g.ask(1, tokens(1, 16), 6)
+		g.ask(9, tokens(9, 8), 1)
+		g.arrive(&sched.Request{ID: 2, MaxTokens: 9}, tokens(2, 8)) // takes the first one's place
+		g.save = func() bool { return fails }
+		g.arrive(&sched.Request{ID: 3, MaxTokens: 2}, tokens(1, 16))
+		for g.ops[sched.OpSave] == 0 {
+			g.step()
+		}
+		if n := g.ops[sched.OpRestore]; n != 0 {
+			t.Errorf("save fails %v: %d restored in the step that saves", fails, n)
+		}
+		g.run()
+		want := 12
+		if fails {
+			want = 0
+		}
+		if r := g.ended[3]; r.Cached != want || r.Preemptions != 0 {
+			t.Errorf("save fails %v: %d tokens were cached, want %d; %d preemptions", fails, r.Cached, want, r.Preemptions)
+		}
+	}
+}
