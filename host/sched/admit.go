@@ -20,7 +20,7 @@ const (
 const judgedPerTick = 4 * abi.MaxRows
 
 // Arrive takes in requests that came at the same time. Each is judged at once: by the hard limits, then by the policies.
-// It is then in the queue, or among TakeEnded. Ids must be new; PromptTokens and MaxTokens must be positive.
+// It is then in the queue, or among TakeEnded. Ids must be new and in their range; PromptTokens and MaxTokens must be positive.
 func (c *Core) Arrive(now int64, reqs ...*Request) {
 	for len(reqs) > 0 {
 		n := min(len(reqs), abi.MaxRows)
@@ -64,8 +64,8 @@ func (c *Core) arrive(now int64, reqs []*Request) {
 }
 
 func (c *Core) register(now int64, r *Request) {
-	if r.PromptTokens <= 0 || r.MaxTokens <= 0 || int(r.Class) >= abi.Classes || c.byID[r.ID] != nil {
-		panic(fmt.Sprintf("BUG: request %d arrives twice or with a bad shape: %d prompt tokens, max_tokens %d, class %d",
+	if r.PromptTokens <= 0 || r.MaxTokens <= 0 || int(r.Class) >= abi.Classes || c.byID[r.ID] != nil || r.ID >= firstOffloaded {
+		panic(fmt.Sprintf("BUG: request %d arrives twice, with a bad id or a bad shape: %d prompt tokens, max_tokens %d, class %d",
 			r.ID, r.PromptTokens, r.MaxTokens, r.Class))
 	}
 	c.byID[r.ID] = r

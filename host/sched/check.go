@@ -82,8 +82,10 @@ func (c *Core) checkLines() error {
 
 // checkHoldings looks at blocks from the requests' side.
 func (c *Core) checkHoldings() error {
-	private, saved := 0, 0
+	private := 0
+	var inClass [abi.Classes]int
 	for _, r := range c.running {
+		inClass[r.Class]++
 		if r.core.seq < 0 || c.kv.seqs[r.core.seq].req != r {
 			return fmt.Errorf("check I2: request %d is not in its place %d", r.ID, r.core.seq)
 		}
@@ -102,19 +104,27 @@ func (c *Core) checkHoldings() error {
 		}
 		private += r.core.blocks - len(path)
 	}
+	if inClass != c.inClass {
+		return fmt.Errorf("check I2: %v requests run by class, counted %v", inClass, c.inClass)
+	}
+	if held := len(c.kv.blocks) - len(c.kv.unused); private+held+c.kv.free != c.cfg.Blocks || c.kv.free < 0 {
+		return fmt.Errorf("check I2: %d private blocks, %d of the tree and %d free are not %d", private, held, c.kv.free, c.cfg.Blocks)
+	}
+	return c.checkOutside()
+}
+
+// checkOutside looks at what is kept outside the device.
+func (c *Core) checkOutside() error {
+	saved, prefixes := 0, 0
 	for _, r := range c.byID {
 		saved += r.core.saved
 	}
-	prefixes := 0
 	for _, x := range c.kv.outside.list {
 		prefixes += len(x.hashes) * c.cfg.BlockSize
 	}
 	if o := &c.kv.outside; saved != o.requests || prefixes != o.prefixes || saved+prefixes > c.cfg.MaxSaved || len(o.list) > mostOffloaded {
 		return fmt.Errorf("check I2: %d tokens of requests and %d of %d prefixes are kept outside the device, counted %d and %d, at most %d",
 			saved, prefixes, len(o.list), o.requests, o.prefixes, c.cfg.MaxSaved)
-	}
-	if held := len(c.kv.blocks) - len(c.kv.unused); private+held+c.kv.free != c.cfg.Blocks || c.kv.free < 0 {
-		return fmt.Errorf("check I2: %d private blocks, %d of the tree and %d free are not %d", private, held, c.kv.free, c.cfg.Blocks)
 	}
 	return nil
 }

@@ -28,10 +28,11 @@ func (c *Core) Complete(now int64, results []Result) {
 			failed++
 		}
 	}
-	if failed < len(b.Rows) {
+	moved := slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == OpSave || op.Kind == OpRestore })
+	if failed < len(b.Rows) && !moved { // the time of a save or a restore says nothing of the tokens'
 		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
 	}
-	if failed == 0 && b.Tokens == b.decoding {
+	if failed == 0 && !moved && b.Tokens == b.decoding {
 		c.goodput.Took(b.decoding, drafted, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
@@ -73,17 +74,7 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 		panic(fmt.Sprintf("BUG: request %d: a result of %d tokens and %d drafts for a row that allows %d (sample %v)",
 			r.ID, res.Emitted, res.Drafted, row.Draft, row.Sample))
 	}
-	prefilled = max(0, min(row.Start+row.Tokens, r.PromptTokens)-row.Start)
-	t := c.tenants.get(r.Tenant)
-	t.servedIn += uint64(prefilled)
-	t.servedOut += uint64(res.Emitted)
-	r.Computed = row.Start + row.Tokens
-	c.stats.ComputedTokens += uint64(row.Tokens)
-	if row.Sample {
-		r.Computed += res.Emitted - 1
-		c.emit(now, r, res)
-	}
-	c.kv.learn(r)
+	prefilled = c.advance(now, row, res)
 	switch {
 	case r.core.cancel != OutcomeNone:
 		c.end(now, r, r.core.cancel)
@@ -96,6 +87,23 @@ func (c *Core) completeRow(now int64, row *Row, res Result) (prefilled int) {
 	default:
 		c.shrink(r)
 	}
+	return prefilled
+}
+
+// advance takes in what the row computed.
+func (c *Core) advance(now int64, row *Row, res Result) (prefilled int) {
+	r := row.Req
+	prefilled = max(0, min(row.Start+row.Tokens, r.PromptTokens)-row.Start)
+	t := c.tenants.get(r.Tenant)
+	t.servedIn += uint64(prefilled)
+	t.servedOut += uint64(res.Emitted)
+	r.Computed = row.Start + row.Tokens
+	c.stats.ComputedTokens += uint64(row.Tokens)
+	if row.Sample {
+		r.Computed += res.Emitted - 1
+		c.emit(now, r, res)
+	}
+	c.kv.learn(r)
 	return prefilled
 }
 

@@ -33,7 +33,6 @@ type coreState struct {
 	reloaded  uint64   // id of the offloaded prefix that it entered with; 0 = none
 	reached   int      // tokens computed before the preemption
 	saved     int      // tokens kept outside the device; 0 = none
-	savedAt   uint64   // Stats.Steps when they were saved
 	maxTokens int      // MaxTokens after the context and the policies' caps
 	specCap   int      // -1 = none
 	offered   int      // draft tokens that there are for its next step
@@ -45,6 +44,9 @@ type coreState struct {
 
 	turn, lifted bool // it has aged, and it is its turn to get a place; then it stands ahead of the policies' order
 	aged         bool // it got its place that way
+
+	behind       *Request // computes a prefix that it waits for, or did when that was last looked at
+	behindBlocks int      // of that prefix
 	prev, next   *Request
 
 	score, victim int64
@@ -71,7 +73,7 @@ type Stats struct {
 	Clamped           uint64 // values of policies that were beyond a hard limit
 	PrefixQueries     uint64 // prompt tokens looked up in the prefix cache
 	PrefixHits        uint64 // of them, those found
-	EvictedBlocks     uint64 // cached KV blocks given up for others
+	EvictedBlocks     uint64 // cached KV blocks given up for others, or since they slowed the steps
 	Saves, Restores   uint64 // preempted requests whose KV was kept outside the device, and those that got it back
 	SavedTokens       uint64
 	RestoredTokens    uint64
@@ -97,8 +99,9 @@ type Core struct {
 	resuming []*Request // preempted; in the order of their first scheduling
 	running  []*Request // in the order of their scheduling
 	kv       kvCache
-	inCache  int // prompt tokens in the queue that the prefix cache had when it was last asked
-	deferred int // requests that wait for a prefix which is being computed
+	inCache  int              // prompt tokens in the queue that the prefix cache had when it was last asked
+	deferred int              // requests that wait for a prefix which is being computed
+	inClass  [abi.Classes]int // running requests
 	flying   *Batch
 	ended    []*Request
 	spare    []*Request // the buffer that TakeEnded gave out last
@@ -257,6 +260,7 @@ func (c *Core) end(now int64, r *Request, as Outcome) {
 func (c *Core) vacateSeat(r *Request, keep bool) {
 	c.kv.leave(r, keep && !r.core.spoiled && !c.pressure.NoCache)
 	c.running = remove(c.running, r)
+	c.inClass[r.Class]--
 	c.tenants.get(r.Tenant).running--
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
+	"github.com/sluice-dev/sluice/plugins/abi"
 )
 
 // busy is a Core in which 64 requests produce tokens after prompts that have 2,000 tokens in common, with hashes of their own
@@ -122,9 +123,40 @@ func BenchmarkEnterWithAPrefixOf2000Tokens(b *testing.B) {
 
 // A step of 64 requests that produce tokens: ns/op is the scheduler's part of it.
 func BenchmarkStepOf64Requests(b *testing.B) {
-	x := newBusy(b)
+	const most = 4000 // then the KV would run out
+	x, steps := newBusy(b), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if steps++; steps%most == 0 {
+			b.StopTimer()
+			x = newBusy(b)
+			b.StartTimer()
+		}
+		x.step(b)
+	}
+}
+
+// A step in which a prompt is computed that a thousand others wait for: ns/op is the scheduler's part of it.
+func BenchmarkStepWithAThousandBehindOnePrompt(b *testing.B) {
+	cfg := sched.DefaultConfig(72, 2048, 1<<20, 1<<20)
+	cfg.CopyMin, cfg.SpareSeqs, cfg.SharedKV, cfg.MaxWaiting = 32, 64, true, 2000
+	cfg.MaxWaitingTokens = 1 << 31
+	core, err := sched.New(cfg, answers{batch: func(*abi.State) abi.BatchPlan { return abi.BatchPlan{PrefillBudgetTokens: 2, ChunkTokens: 1} }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &busy{core: core, now: 1e6, next: 1 << 32, prefix: make([]uint64, 1<<16-1)}
+	for i := range x.prefix {
+		x.prefix[i] = uint64(i + 1)
+	}
+	for id := range uint64(1000) {
+		core.Arrive(x.now, &sched.Request{ID: id + 1, PromptTokens: 1<<20 - 10, MaxTokens: 1, Arrival: x.now, Hashes: x.prefix})
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		x.step(b)
+	}
+	if n := core.State(x.now).WaitingDeferred; n != 999 {
+		b.Errorf("%d wait for the prompt, want 999", n)
 	}
 }

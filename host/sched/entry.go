@@ -18,10 +18,11 @@ type entry struct {
 	kind   entryKind
 	seq    int // that is taken over or copied from
 	from   *offloaded
-	blocks int // of the prefix
-	lost   int // blocks that nothing holds any more afterwards
-	tokens int // that need not be computed
-	need   int // KV blocks that must be available; no kind needs more than there is when entryEmpty would do
+	soon   bool // from is saved in the step that is being built: the device may yet say that it could not
+	blocks int  // of the prefix
+	lost   int  // blocks that nothing holds any more afterwards
+	tokens int  // that need not be computed
+	need   int  // KV blocks that must be available; no kind needs more than there is when entryEmpty would do
 }
 
 // entryBlocks is what r holds once it has entered: its known tokens and the next one, but never more than it can ever hold.

@@ -12,7 +12,7 @@ func (c *Core) head(f *filling) *Request {
 		return c.resuming[0]
 	}
 	for _, r := range c.queue(f) {
-		if r.core.place == placeWaiting && !c.comesSoon(r, c.wayIn(r)) {
+		if r.core.place == placeWaiting && !c.isBehind(r) && !c.comesSoon(r, c.wayIn(r)) {
 			return r
 		}
 	}
@@ -38,11 +38,9 @@ func (c *Core) mayEnter(f *filling, r, gone *Request) bool {
 	if r.core.preempted {
 		return true
 	}
-	inClass := 0
-	for _, x := range c.running {
-		if x != gone && x.Class == r.Class {
-			inClass++
-		}
+	inClass := c.inClass[r.Class]
+	if gone != nil && gone.Class == r.Class {
+		inClass--
 	}
 	return inClass < f.lim.classSeqs[r.Class]
 }
@@ -57,7 +55,7 @@ func (c *Core) placeClaim(f *filling) {
 		rest = f.prefill / 2
 	}
 	f.prefill -= rest
-	if !c.enter(f, f.claim) {
+	if !c.enter(f, f.claim, c.wayIn(f.claim)) {
 		panic(fmt.Sprintf("BUG: a place was cleared for request %d and it cannot enter", f.claim.ID))
 	}
 	f.prefill += rest
@@ -107,19 +105,30 @@ func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 	if !c.mayEnter(f, r, nil) || c.justSaved(r) {
 		return false, false
 	}
-	if c.comesSoon(r, c.wayIn(r)) {
+	if c.isBehind(r) {
 		c.deferred++
 		return false, false
 	}
-	if !c.enter(f, r) {
+	e := c.wayIn(r)
+	if e.soon {
+		return false, false
+	}
+	if c.comesSoon(r, e) {
+		c.deferred++
+		return false, false
+	}
+	if !c.enter(f, r, e) {
 		return false, f.tokens > 0 && f.prefill > 0
 	}
 	return true, false
 }
 
-// enter gives r a seat, the KV blocks of all its known tokens and one more, and its first tokens of the step. All or nothing.
-func (c *Core) enter(f *filling, r *Request) bool {
-	e := c.wayIn(r)
+// enter gives r a seat, the KV blocks of all its known tokens and one more, and its first tokens of the step, as its way in e says.
+// All or nothing.
+func (c *Core) enter(f *filling, r *Request, e entry) bool {
+	if e.soon { // and r cannot wait
+		e = entry{kind: entryEmpty, need: c.entryBlocks(r)}
+	}
 	n := min(r.known()-e.tokens, f.prefill, f.tokens, f.lim.chunk)
 	if n <= 0 || e.need > c.kv.available() {
 		return false
@@ -128,6 +137,7 @@ func (c *Core) enter(f *filling, r *Request) bool {
 	c.occupy(r, e)
 	r.core.place, r.core.bypassed = placeRunning, 0
 	c.running = append(c.running, r)
+	c.inClass[r.Class]++
 	c.tenants.get(r.Tenant).running++
 	if r.core.preempted {
 		r.Requeued += f.now - r.core.queuedAt
@@ -173,9 +183,17 @@ func (c *Core) comesSoon(r *Request, e entry) bool {
 			continue
 		}
 		n := at + sort.Search(min(len(x.core.hashes), len(r.core.hashes))-at, func(i int) bool { return x.core.hashes[at+i] != r.core.hashes[at+i] })
-		if (c.reusable(r, n)-at)*size >= c.cfg.CopyMin {
+		if n = c.reusable(r, n); (n-at)*size >= c.cfg.CopyMin {
+			r.core.behind, r.core.behindBlocks = x, n
 			return true
 		}
 	}
 	return false
+}
+
+// isBehind tells whether what r was last seen to wait for is still being computed. With a thousand requests behind one prompt, only
+// that is looked at in each step.
+func (c *Core) isBehind(r *Request) bool {
+	x, n := r.core.behind, r.core.behindBlocks
+	return x != nil && x.core.place == placeRunning && n <= len(x.core.hashes) && (n-x.Computed/c.cfg.BlockSize)*c.cfg.BlockSize >= c.cfg.CopyMin
 }

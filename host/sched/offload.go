@@ -51,25 +51,40 @@ func (k *kvCache) giveUp(seq, n int) {
 func (k *kvCache) offload(seq int) {
 	s, o := &k.seqs[seq], &k.outside
 	n := len(s.path)
-	if o.off || s.kept || n == 0 || !s.path[n-1].alone() {
+	if o.off || s.kept || n == 0 || !s.path[n-1].alone() || o.requests+n*k.size > o.room {
+		return
+	}
+	hashes := make([]uint64, n)
+	for i, h := range s.path {
+		hashes[i] = h.node.hash
+	}
+	if x, have := k.offloadedMatch(hashes); have == n {
+		k.want(x)
+		s.kept = true
 		return
 	}
 	k.dropOffloaded(func(x *offloaded) bool {
-		return len(x.hashes) <= n && s.path[len(x.hashes)-1].node.hash == x.hashes[len(x.hashes)-1]
+		last := len(x.hashes) - 1
+		return last < n && hashes[last] == x.hashes[last]
 	})
 	if !k.makeRoom(n * k.size) {
 		return
 	}
-	x := &offloaded{id: o.next, hashes: make([]uint64, n)}
-	for i, h := range s.path {
-		x.hashes[i] = h.node.hash
-	}
+	x := &offloaded{id: o.next, hashes: hashes}
 	o.next++
 	o.list = append(o.list, x)
 	o.prefixes += n * k.size
 	o.offloaded += uint64(n * k.size)
 	s.kept = true
 	k.ops = append(k.ops, Op{Kind: OpSave, Seq: seq, Tokens: n * k.size, ID: x.id})
+}
+
+// want makes x the last one to make room for others.
+func (k *kvCache) want(x *offloaded) {
+	list := k.outside.list
+	at := slices.Index(list, x)
+	copy(list[at:], list[at+1:])
+	list[len(list)-1] = x
 }
 
 // makeRoom gives up the prefixes wanted longest ago until n tokens more can be kept, and reports whether they can.
@@ -79,10 +94,11 @@ func (k *kvCache) makeRoom(n int) bool {
 		return false
 	}
 	for o.requests+o.prefixes+n > o.room || len(o.list) == mostOffloaded {
-		oldest := o.list[0]
-		if k.wanted == oldest {
+		at := slices.IndexFunc(o.list, func(x *offloaded) bool { return x != k.wanted })
+		if at < 0 {
 			return false
 		}
+		oldest := o.list[at]
 		k.dropOffloaded(func(x *offloaded) bool { return x == oldest })
 	}
 	return true
@@ -120,10 +136,7 @@ func (k *kvCache) offloadedMatch(hashes []uint64) (best *offloaded, blocks int) 
 
 // reload fills an empty sequence with the first n blocks of an offloaded prefix, which stays where it is.
 func (k *kvCache) reload(seq int, x *offloaded, n int) {
-	list := k.outside.list
-	at := slices.Index(list, x)
-	copy(list[at:], list[at+1:])
-	list[len(list)-1] = x
+	k.want(x)
 	all := len(x.hashes) * k.size
 	k.ops = append(k.ops, Op{Kind: OpRestore, Seq: seq, Tokens: all, ID: x.id, Keep: true})
 	if n < len(x.hashes) {
@@ -132,8 +145,12 @@ func (k *kvCache) reload(seq int, x *offloaded, n int) {
 	k.outside.reloaded += uint64(n * k.size)
 }
 
-// wayBack is how r would enter on an offloaded prefix, if that saves time beside e, the way in without one.
+// wayBack is how r would enter on an offloaded prefix, if that saves time beside e, the way in without one, and there are KV blocks
+// for it: it shares none, as e may.
 func (c *Core) wayBack(r *Request, e entry) (entry, bool) {
+	if len(c.kv.outside.list) == 0 || c.entryBlocks(r) > c.kv.available() {
+		return entry{}, false
+	}
 	x, n := c.kv.offloadedMatch(r.core.hashes)
 	n = c.reusable(r, n)
 	more := int64(n*c.cfg.BlockSize - e.tokens)
@@ -141,17 +158,22 @@ func (c *Core) wayBack(r *Request, e entry) (entry, bool) {
 		return entry{}, false
 	}
 	need := max(c.entryBlocks(r), len(x.hashes))
-	if need > c.entryBlocks(r) && need > c.kv.available() {
+	if need > c.kv.available() {
 		return entry{}, false
 	}
-	return entry{kind: entryReloaded, from: x, blocks: n, tokens: n * c.cfg.BlockSize, need: need}, true
+	return entry{kind: entryReloaded, from: x, soon: c.kv.saves(x.id), blocks: n, tokens: n * c.cfg.BlockSize, need: need}, true
+}
+
+// saves tells whether an operation of the step that is being built saves something under id.
+func (k *kvCache) saves(id uint64) bool {
+	return slices.ContainsFunc(k.ops, func(op Op) bool { return op.Kind == OpSave && op.ID == id })
 }
 
 // heldShare is by how much, in percent, the prefixes on the device that nothing runs on may lengthen a step.
 const heldShare = 2
 
 // limitCached gives up cached prefixes, where they slow the step that is being built, as a cache does in which each row looks at
-// all that is held (gpu.Costs.HeldToken).
+// all that is held (gpu.Costs.HeldToken). One of them is offloaded in a step at most: that takes longer than what is won in it.
 func (c *Core) limitCached() {
 	k, rows := &c.kv, int64(c.batch.decoding)
 	slow := rows * c.cfg.Costs.HeldToken * int64(k.size) // ns for each block
@@ -159,7 +181,7 @@ func (c *Core) limitCached() {
 		return
 	}
 	most := int(c.pace.decoding(int(rows)) * heldShare / 100 / slow)
-	for k.cached > most {
+	for before := k.outside.offloaded; k.cached > most && k.outside.offloaded == before; {
 		seq := k.coldest(-1)
 		k.giveUp(seq, k.leaves(seq, k.cached-most))
 	}

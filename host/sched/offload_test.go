@@ -167,3 +167,119 @@ func TestPrefixesThatSlowTheStepsLeaveTheDevice(t *testing.T) {
 		}
 	}
 }
+
+// What the device gives up again, and is still kept, is not saved a second time.
+func TestWhatIsKeptIsNotSavedAgain(t *testing.T) {
+	g := offloading(t, nil)
+	saves := 0
+	g.watch = func(b *sched.Batch) {
+		for _, op := range b.Ops {
+			if op.Kind == sched.OpSave && op.Tokens <= 20 {
+				saves++
+			}
+		}
+	}
+	g.ask(1, tokens(1, 16), 6)
+	for round := range uint64(3) {
+		g.push(50 + 10*round)
+		g.push(51 + 10*round)
+		if r := g.ask(2+round, tokens(1, 16), 1); r.Cached != 12 {
+			t.Errorf("round %d: %d tokens were cached, want 12", round, r.Cached)
+		}
+	}
+	if saves != 1 {
+		t.Errorf("one text was saved %d times", saves)
+	}
+}
+
+// A conversation that has become too long to be kept leaves what was kept of it before.
+func TestATextWithoutRoomLeavesItsBeginningWhereItIs(t *testing.T) {
+	g := offloading(t, func(c *sched.Config) { c.MaxSaved = 24 })
+	g.ask(1, tokens(1, 16), 6)
+	g.push(50)
+	turn := shared(shared(tokens(1, 16), g.outputs[1]...), 'n', 'e', 'x', 't')
+	for id := uint64(2); id < 4; id++ {
+		if r := g.ask(id, turn, 6); r.Cached != 20 {
+			t.Errorf("request %d: %d tokens were cached, want 20", id, r.Cached)
+		}
+		g.push(50 + id)
+	}
+}
+
+// While there are no KV blocks for a whole offloaded text, its beginning is shared with whoever runs on it.
+func TestARequestEntersOnASharedPrefixWhereAnOffloadedOneDoesNotFit(t *testing.T) {
+	g := offloading(t, nil)
+	text := tokens(1, 80)
+	g.ask(1, text, 2)
+	g.push(50)
+	g.arrive(&sched.Request{ID: 2, MaxTokens: 12}, shared(text[:40], 'x'))
+	g.step()
+	r := &sched.Request{ID: 3, MaxTokens: 4}
+	g.arrive(r, text)
+	g.step()
+	g.step()
+	if g.ended[2] != nil || r.Scheduled == 0 || r.Cached != 40 {
+		t.Errorf("%d tokens were cached when it was scheduled at %d; want the 40 of the request that runs", r.Cached, r.Scheduled)
+	}
+	g.run()
+}
+
+// To save takes longer than a step: what slows the steps leaves the device one by one.
+func TestPrefixesThatSlowTheStepsAreSavedOneAStep(t *testing.T) {
+	g := newRig(t, kvConfig(2, 100, func(c *sched.Config) {
+		c.CopyMin, c.SpareSeqs, c.SharedKV = 4, 8, true
+		c.MaxSaved, c.Costs = 400, gpu.Costs{PrefillToken: 1e6, SaveToken: 10e3, HeldToken: 1e3}
+		c.Costs.Step[0][0] = 1e6
+	}), nil)
+	for id := range 6 {
+		g.ask(uint64(1+id), tokens(id, 16), 1) // which decodes nothing
+	}
+	cached := g.core.BlocksCached()
+	g.watch = func(b *sched.Batch) {
+		saves := 0
+		for _, op := range b.Ops {
+			if op.Kind == sched.OpSave {
+				saves++
+			}
+		}
+		if saves > 1 {
+			t.Errorf("a step saves %d prefixes", saves)
+		}
+	}
+	g.arrive(&sched.Request{ID: 20, MaxTokens: 40}, tokens(20, 2))
+	for range 20 {
+		g.step()
+	}
+	if n := g.core.BlocksCached(); cached < 20 || n > 5 {
+		t.Errorf("%d blocks were cached, and %d after 20 steps; want 5 at most", cached, n)
+	}
+	if r := g.ask(30, tokens(0, 16), 1); r.Cached != 12 {
+		t.Errorf("%d tokens were found again, want 12", r.Cached)
+	}
+}
+
+// A prefix that the device is to save in a step is not asked for in that step, or in the next one if it could not.
+func TestAPrefixComesBackOnceItWasSaved(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		g := offloading(t, func(c *sched.Config) { c.CopyMin, c.SpareSeqs, c.SharedKV = 0, 0, false })
+		g.ask(1, tokens(1, 16), 6)
+		g.ask(9, tokens(9, 8), 1)
+		g.arrive(&sched.Request{ID: 2, MaxTokens: 9}, tokens(2, 8)) // takes the first one's place
+		g.save = func() bool { return fails }
+		g.arrive(&sched.Request{ID: 3, MaxTokens: 2}, tokens(1, 16))
+		for g.ops[sched.OpSave] == 0 {
+			g.step()
+		}
+		if n := g.ops[sched.OpRestore]; n != 0 {
+			t.Errorf("save fails %v: %d restored in the step that saves", fails, n)
+		}
+		g.run()
+		want := 12
+		if fails {
+			want = 0
+		}
+		if r := g.ended[3]; r.Cached != want || r.Preemptions != 0 {
+			t.Errorf("save fails %v: %d tokens were cached, want %d; %d preemptions", fails, r.Cached, want, r.Preemptions)
+		}
+	}
+}

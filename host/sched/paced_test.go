@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -104,4 +105,52 @@ func (d *paced) pass(to int64) {
 func p99(v []int64) int64 {
 	slices.Sort(v)
 	return v[(len(v)*99+99)/100-1]
+}
+
+// Two conversations push each other off the device: the time in which their KV comes and goes is not taken for that of their prompts.
+func TestTheTimeOfSavesAndRestoresIsNotThatOfPrompts(t *testing.T) {
+	cfg := sched.DefaultConfig(2, 4096, 8192, 300*16)
+	cfg.MaxSaved, cfg.Costs = 1<<20, gpu.Costs{PrefillToken: 100e3, SaveToken: 10e3}
+	cfg.Costs.Step[0][0] = 5e6
+	d := drive(t, cfg, nil)
+	var texts [2][]uint64
+	for i := range texts {
+		for b := range uint64(250) {
+			texts[i] = append(texts[i], uint64(i+1)<<32|b)
+		}
+	}
+	step := func() *sched.Batch {
+		b := d.Plan(d.now)
+		d.now += 5e6
+		res := make([]sched.Result, len(b.Rows))
+		for i, row := range b.Rows {
+			d.now += int64(row.Tokens) * 100e3
+			if row.Sample {
+				res[i].Emitted = 1
+			}
+		}
+		for _, op := range b.Ops {
+			if op.Kind == sched.OpSave || op.Kind == sched.OpRestore {
+				d.now += int64(op.Tokens) * 5e3
+			}
+		}
+		d.Complete(d.now, res)
+		return b
+	}
+	for id := range uint64(20) {
+		r := &sched.Request{ID: id + 1, PromptTokens: 4016, MaxTokens: 1, Hashes: texts[id%2]}
+		for d.arrive(r); r.Outcome == sched.OutcomeNone; {
+			step()
+		}
+		if id > 3 && r.Cached != 4000 {
+			t.Fatalf("request %d found %d tokens", r.ID, r.Cached)
+		}
+	}
+	d.arrive(&sched.Request{ID: 100, PromptTokens: 1, MaxTokens: 50})
+	step()
+	d.arrive(&sched.Request{ID: 101, PromptTokens: 3000, MaxTokens: 1})
+	b := step() // 45 ms: 5 for the decoding row, 0.1 for each token
+	if n := len(b.Rows); n != 2 || b.Rows[1].Tokens < 300 || b.Rows[1].Tokens > 500 {
+		t.Errorf("rows %+v, want about 400 prompt tokens in the second", b.Rows)
+	}
 }

@@ -214,7 +214,7 @@ func (c *Core) force(f *filling) bool {
 	}
 	f.lim = limits{seqs: c.limitSeqs(c.cfg.MaxSeqs), tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
 	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
-	if !c.enter(f, head) {
+	if !c.enter(f, head, c.wayIn(head)) {
 		return false
 	}
 	c.stats.Forced++

@@ -48,14 +48,17 @@ func (c *Core) StepUnwanted() bool {
 // lose is what becomes of a request whose KV the device does not have: it is computed again, from its first token, and takes
 // nothing from the cache, which was wrong about it once. A cached sequence that it was copied from is given up too.
 func (c *Core) lose(now int64, r *Request) {
-	if r.core.cancel != OutcomeNone {
-		c.end(now, r, r.core.cancel)
-		return
-	}
 	if from := r.core.source; from != none && c.kv.seqs[from].req == nil {
 		c.kv.trim(int(from), 0)
 	}
-	c.ForgetSaved(r.core.reloaded)
+	if r.core.reloaded != 0 {
+		c.ForgetSaved(r.core.reloaded)
+	}
+	if r.core.cancel != OutcomeNone {
+		r.core.spoiled = true
+		c.end(now, r, r.core.cancel)
+		return
+	}
 	r.core.hashes = nil
 	c.preempt(now, r, false)
 }

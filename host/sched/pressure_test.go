@@ -71,3 +71,34 @@ func TestAStepIsUnwantedWhenAllOfItWasCancelled(t *testing.T) {
 		t.Errorf("ended: %v, %v", s.Ended, d.Check())
 	}
 }
+
+// A deadline that passes during a step ends the request also where that step had nothing to go on from.
+func TestADeadlinePassesInAStepThatIsLost(t *testing.T) {
+	d := drive(t, sched.DefaultConfig(1, 64, 64, 256), nil)
+	r := &sched.Request{ID: 1, PromptTokens: 8, MaxTokens: 5, Deadline: d.now + 30e6}
+	d.arrive(r)
+	d.steps(2)
+	d.Plan(d.now)
+	d.now = r.Deadline + 1
+	d.Tick(d.now)
+	d.Complete(d.now, []sched.Result{{Lost: true}})
+	d.Tick(d.now)
+	if r.Outcome != sched.OutcomeExpired {
+		t.Errorf("ended as %v at its deadline", r.Outcome)
+	}
+}
+
+// What the device does not hold is cached for nobody, also where nobody waits for it any more.
+func TestKVThatIsLostWithACancelledRequestIsNotCached(t *testing.T) {
+	g := newRig(t, kvConfig(2, 32, nil), nil)
+	g.ask(1, tokens(1, 24), 1)
+	r := &sched.Request{ID: 2, MaxTokens: 2}
+	g.arrive(r, tokens(1, 24))
+	g.core.Plan(g.now)
+	g.core.Cancel(g.now, 2, sched.OutcomeCancelledRunning)
+	g.core.Complete(g.now, []sched.Result{{Lost: true}})
+	g.check()
+	if n := g.core.BlocksCached(); r.Outcome != sched.OutcomeCancelledRunning || n != 0 {
+		t.Errorf("ended as %v, %d blocks are cached", r.Outcome, n)
+	}
+}

@@ -44,6 +44,7 @@ func (c *Core) requeue(now int64, r *Request) {
 	r.core.place, r.core.preempted, r.core.queuedAt = placeWaiting, true, now
 	c.tenants.get(r.Tenant).waiting++
 	c.lines[r.Class].push(r)
+	c.expiresSoon(r)
 }
 
 // dequeue takes a request out of whichever queue it is in.

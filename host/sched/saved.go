@@ -40,7 +40,7 @@ func (c *Core) save(r *Request) bool {
 	}
 	c.kv.seqs[r.core.seq].kept = true
 	c.kv.ops = append(c.kv.ops, Op{Kind: OpSave, Seq: r.core.seq, Tokens: r.Computed, ID: r.ID})
-	r.core.saved, r.core.savedAt = r.Computed, c.stats.Steps
+	r.core.saved = r.Computed
 	c.kv.outside.requests += r.Computed
 	c.stats.Saves++
 	c.stats.SavedTokens += uint64(r.Computed)
@@ -48,7 +48,7 @@ func (c *Core) save(r *Request) bool {
 }
 
 // justSaved tells whether the step that is being built saves r: the device may yet say that it could not.
-func (c *Core) justSaved(r *Request) bool { return r.core.saved > 0 && r.core.savedAt == c.stats.Steps }
+func (c *Core) justSaved(r *Request) bool { return r.core.saved > 0 && c.kv.saves(r.ID) }
 
 // restoreIsCheaper tells whether r should get back what was saved rather than enter with tokens that it finds elsewhere.
 func (c *Core) restoreIsCheaper(r *Request, tokens int) bool {

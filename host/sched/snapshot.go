@@ -60,10 +60,8 @@ func (c *Core) snapshotClasses(now int64) {
 			k.OldestWaitNS = c.waited(now, l.first)
 		}
 	}
-	for _, r := range c.running {
-		s.Classes[r.Class].Running++
-	}
 	for i := range s.Classes {
+		s.Classes[i].Running = uint32(c.inClass[i])
 		s.Classes[i].Admitted1s, s.Classes[i].Shed1s = c.win.lastSecond(i)
 	}
 }

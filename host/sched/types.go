@@ -46,7 +46,7 @@ func Outcomes() []Outcome {
 // Request is one request in the scheduler. Whoever calls Arrive fills the first group and must not touch the request
 // again until it comes back from TakeEnded; the second group may be read then.
 type Request struct {
-	ID           uint64 // unique among the requests of a Core
+	ID           uint64 // unique among the requests of a Core, 1..1<<63-1
 	Class        uint8  // 0..abi.Classes-1
 	Priority     int32  // lower = earlier
 	Tenant       uint64 // hash; 0 = none
