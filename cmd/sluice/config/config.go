@@ -112,7 +112,7 @@ type Statuses struct {
 	TTL       int `yaml:"ttl"`        // the time in the queue is over
 	Deadline  int `yaml:"deadline"`   // the time for the answer is over
 	Draining  int `yaml:"draining"`   // the server shuts down
-	Capacity  int `yaml:"capacity"`   // preempted too often, or a policy that names no status
+	Capacity  int `yaml:"capacity"`   // preempted too often, memory ran short, or a policy that names no status
 }
 
 // Compute is how the device works.
