@@ -75,7 +75,7 @@ peers: setup ## build llama-server and install vLLM (6 GB), to compare with
 bench-serving: build peers ## Sluice beside llama-server and vLLM as servers under load, about 12 minutes
 	$(GO) run ./bench/serving $(SERVING_FLAGS)
 
-clients: setup ## test with the load tools of others (10 GB), about 5 minutes once they are installed
+clients: setup ## test with the load tools of others (14 GB with vLLM), about 5 minutes once they are installed
 	@scripts/load-tools.sh
 	SLUICE_LOAD_TOOLS=1 $(GO) test -count=1 -timeout 30m ./test/loadtools
 
