@@ -94,8 +94,8 @@ func newConfigReload(t terminal, addr *string) *cobra.Command {
 		Short: "Have a running server read its configuration again",
 		Long: `Reload has the server read the file, the environment and the flags that it was started with. What can change
 while it runs is changed at once: objectives and queue times of classes, the queue's limits, the prompt tokens of a
-step, times of streams and of the drain, the log's level. The rest is listed: it needs a restart. A configuration that
-is wrong changes nothing. SIGHUP does the same.`,
+step, ageing, statuses of refusals, times of streams and of the drain, the log's level. The rest is listed: it needs
+a restart. A configuration that is wrong changes nothing. SIGHUP does the same.`,
 		Example: `  sluice config reload --dry-run
   sluice config reload`,
 		Args: takes(),

@@ -16,7 +16,7 @@ type serveFlags struct {
 var valueFlags = []struct{ flag, key, usage string }{
 	{"model", "model", "GGUF file (default the one that set-up installed)"},
 	{"llama-lib", "llama_lib", "folder of the llama.cpp libraries (default the one that set-up installed)"},
-	{"device", "device", "what computes: auto, cpu, or a device that the libraries offer, by name or kind: CUDA0, cuda (default auto)"},
+	{"device", "device", "what computes: auto, cpu, a device that the libraries offer, by name or kind (CUDA0, cuda), or sim:..., which is simulated (default auto)"},
 	{"threads", "compute.threads", "CPU threads of a step (default one for each core)"},
 	{"kv", "compute.kv", "layout of the KV cache: unified, or split, which is slower, and exact in any company (default unified)"},
 	{"kv-type", "compute.kv_type", "type of the KV cache: auto, q8_0, f16 (default auto: q8_0 on the CPU, f16 on a GPU)"},
@@ -45,8 +45,8 @@ on another. Once it serves it prints two lines on standard output,
   serving http://HOST:PORT
   admin http://HOST:PORT (or unix:PATH)
 
-and everything else on standard error. The first Ctrl-C stops taking requests and finishes what runs; a
-second one ends at once.
+and everything else on standard error. The first Ctrl-C stops taking requests, after limits.drain_grace, and
+finishes what runs; a second one ends at once. SIGHUP reads the configuration again.
 
 A flag wins over its environment variable (SLUICE_MODEL, SLUICE_LLAMA_LIB, SLUICE_DEVICE, SLUICE_LISTEN,
 SLUICE_ADMIN, SLUICE_DATA), the variable over the configuration file, the file over the default. Without

@@ -17,7 +17,7 @@ type Relief uint8
 // What may be given up, by how much it costs those who are served.
 const (
 	ReliefCache  Relief = iota + 1 // prefixes that nothing runs on
-	ReliefSaved                    // what preempted requests keep outside the device: they are computed again
+	ReliefSaved                    // KV kept outside the device, of preempted requests and of prefixes: it is computed again
 	ReliefBatch                    // half of the places
 	ReliefRefuse                   // new requests: 503
 )

@@ -106,7 +106,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // Leave makes /readyz fail, so that load balancers send no more requests; those that come nevertheless are taken until Shutdown.
 func (s *Server) Leave() { s.leaving.Store(true) }
 
-// Shutdown refuses new requests with 503 and lets the others finish. When ctx ends first, the engine ends what is left, and
+// Shutdown refuses new requests with Settings.DrainingStatus and lets the others finish. When ctx ends first, the engine ends what is left, and
 // its clients are told so. It returns when the listener is closed and every answer is written, or broken off after a
 // grace of a few seconds.
 func (s *Server) Shutdown(ctx context.Context) error {
