@@ -169,18 +169,22 @@ func (k *kvCache) saves(id uint64) bool {
 	return slices.ContainsFunc(k.ops, func(op Op) bool { return op.Kind == OpSave && op.ID == id })
 }
 
-// heldShare is by how much, in percent, the prefixes on the device that nothing runs on may lengthen a step.
+// heldShare is by how much, in percent, prefixes that nothing runs on may lengthen a step where they would be lost for good.
 const heldShare = 2
 
 // limitCached gives up cached prefixes, where they slow the step that is being built, as a cache does in which each row looks at
-// all that is held (gpu.Costs.HeldToken). One of them is offloaded in a step at most: that takes longer than what is won in it.
+// all that is held (gpu.Costs.HeldToken): all of them if they can be offloaded, since to save a token takes no longer than to hold it
+// through some dozens of rows. One is offloaded in a step at most: that takes longer than what is won in it.
 func (c *Core) limitCached() {
 	k, rows := &c.kv, int64(c.batch.decoding)
 	slow := rows * c.cfg.Costs.HeldToken * int64(k.size) // ns for each block
 	if slow == 0 {
 		return
 	}
-	most := int(c.pace.decoding(int(rows)) * heldShare / 100 / slow)
+	most := 0
+	if k.outside.off {
+		most = int(c.pace.decoding(int(rows)) * heldShare / 100 / slow)
+	}
 	for before := k.outside.offloaded; k.cached > most && k.outside.offloaded == before; {
 		seq := k.coldest(-1)
 		k.giveUp(seq, k.leaves(seq, k.cached-most))

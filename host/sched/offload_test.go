@@ -131,12 +131,12 @@ func TestAnOffloadedPrefixThatIsWrongIsForgotten(t *testing.T) {
 	}
 }
 
-// Where each row looks at all that is held, what nothing runs on leaves the device before it lengthens a step by more than 2 %.
+// Where each row looks at all that is held and nothing can be saved, what nothing runs on goes before it lengthens a step by more than 2 %.
 func TestPrefixesThatSlowTheStepsLeaveTheDevice(t *testing.T) {
 	for held, most := range map[int64][2]int{0: {100, 100}, 1e3: {5, 10}, 1e6: {0, 0}} { // blocks beside one row and beside two
 		g := newRig(t, kvConfig(2, 100, func(c *sched.Config) {
 			c.CopyMin, c.SpareSeqs, c.SharedKV = 4, 8, true
-			c.MaxSaved, c.Costs = 400, gpu.Costs{PrefillToken: 1e6, SaveToken: 10e3, HeldToken: held}
+			c.Costs = gpu.Costs{PrefillToken: 1e6, HeldToken: held}
 			c.Costs.Step[0][0], c.Costs.Step[1][0] = 1e6, 4e6
 		}), nil)
 		for id := range 6 {
@@ -162,8 +162,8 @@ func TestPrefixesThatSlowTheStepsLeaveTheDevice(t *testing.T) {
 			}
 		}
 		g.watch = nil
-		if r := g.ask(30, tokens(2, 16), 4); r.Cached != 12 {
-			t.Errorf("at %d ns %d tokens were found again, want 12", held, r.Cached)
+		if r := g.ask(30, tokens(2, 16), 4); held == 0 && r.Cached != 12 {
+			t.Errorf("%d tokens were found again, want 12", r.Cached)
 		}
 	}
 }
@@ -250,8 +250,8 @@ func TestPrefixesThatSlowTheStepsAreSavedOneAStep(t *testing.T) {
 	for range 20 {
 		g.step()
 	}
-	if n := g.core.BlocksCached(); cached < 20 || n > 5 {
-		t.Errorf("%d blocks were cached, and %d after 20 steps; want 5 at most", cached, n)
+	if n := g.core.BlocksCached(); cached < 20 || n > 0 {
+		t.Errorf("%d blocks were cached, and %d after 20 steps; want none", cached, n)
 	}
 	if r := g.ask(30, tokens(0, 16), 1); r.Cached != 12 {
 		t.Errorf("%d tokens were found again, want 12", r.Cached)
