@@ -20,7 +20,7 @@ func (p *parts) sample() (metrics.Sample, error) {
 	if err != nil {
 		return metrics.Sample{}, fmt.Errorf("%w: %w", metrics.ErrNoSample, err)
 	}
-	s := metrics.Sample{State: snap.State, Stats: snap.Stats, Device: metrics.Device(snap.Faults)}
+	s := metrics.Sample{State: snap.State, Stats: snap.Stats, Faults: snap.Faults}
 	s.Policies = policySamples(p.policies.List())
 	stored := p.traces.Stats()
 	s.Traces = &metrics.Traces{Written: stored.Stored, Dropped: stored.Dropped}

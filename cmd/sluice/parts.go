@@ -166,8 +166,9 @@ func shippedSettings(name string, cfg *config.Config) map[string]string {
 	if name != "tpot-cap" {
 		return nil
 	}
-	tpot := int64(0)
-	for _, slo := range schedConfig(cfg, gpu.Info{}).SLO {
+	objectives, tpot := sched.DefaultConfig(1, 1, 1, 1), int64(0)
+	setObjectives(&objectives, cfg)
+	for _, slo := range objectives.SLO {
 		if slo.TPOTNS > 0 && (tpot == 0 || slo.TPOTNS < tpot) {
 			tpot = slo.TPOTNS
 		}
@@ -305,6 +306,18 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 		c.MaxDraft = 0
 	}
 	c.Seed = rand.Uint64() // every start draws differently; a replay has a seed of its own
+	setObjectives(&c, cfg)
+	for i := range c.AgeAfter {
+		c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS)
+		if l.AgeAfter != 0 {
+			c.AgeAfter[i] = max(0, int64(l.AgeAfter))
+		}
+	}
+	return c
+}
+
+// setObjectives puts those that the classes name in the place of the defaults.
+func setObjectives(c *sched.Config, cfg *config.Config) {
 	for i, class := range cfg.Classes {
 		for _, x := range []struct {
 			at     *int64
@@ -315,13 +328,6 @@ func schedConfig(cfg *config.Config, info gpu.Info) sched.Config {
 			}
 		}
 	}
-	for i := range c.AgeAfter {
-		c.AgeAfter[i] = sched.DefaultAge(c.SLO[i].TTFTNS)
-		if l.AgeAfter != 0 {
-			c.AgeAfter[i] = max(0, int64(l.AgeAfter))
-		}
-	}
-	return c
 }
 
 // savedTokens is what may be kept of a KV cache outside it: as much again, unless something else is wanted.

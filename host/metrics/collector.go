@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -53,7 +54,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	scrape.kv(&s.State)
 	scrape.steps(&s.State, &s.Stats)
 	scrape.speculation(&s.Stats)
-	scrape.device(&s.Device)
+	scrape.faults(&s.Faults)
 	scrape.policies(s.Policies)
 	if s.Traces != nil {
 		scrape.traces(s.Traces)
@@ -173,12 +174,12 @@ func (c *collector) policies(all []Policy) {
 	}
 }
 
-func (c *collector) device(d *Device) {
-	c.counter("device_faults_total", d.Steps, "step")
-	c.counter("device_faults_total", d.Stalls, "stall")
-	c.counter("device_faults_total", d.Resets, "reset")
-	c.counter("device_faults_total", d.Lost, "lost")
-	c.counter("device_faults_total", d.KV, "kv")
+func (c *collector) faults(f *engine.Faults) {
+	c.counter("device_faults_total", f.Steps, "step")
+	c.counter("device_faults_total", f.Stalls, "stall")
+	c.counter("device_faults_total", f.Resets, "reset")
+	c.counter("device_faults_total", f.Lost, "lost")
+	c.counter("device_faults_total", f.KV, "kv")
 }
 
 func (c *collector) traces(t *Traces) {

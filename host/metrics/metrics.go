@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
+	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -28,17 +29,8 @@ type Sample struct {
 	State    abi.State
 	Stats    sched.Stats
 	Policies []Policy
-	Traces   *Traces // nil = no store
-	Device   Device
-}
-
-// Device counts what went wrong on it.
-type Device struct {
-	Steps  uint64 // that failed
-	Stalls uint64 // steps that took a hundred times as long as others
-	Resets uint64 // new starts
-	Lost   uint64 // rows that had to be computed again, since the device did not hold what it should
-	KV     uint64 // copies, saves, restores and drafts that failed
+	Traces   *Traces       // nil = no store
+	Faults   engine.Faults // of the device
 }
 
 // Policy is one policy of the chain. Its counters may begin again with each version.

@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/metrics"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -93,7 +94,7 @@ func answered() *trace.Record {
 
 func sample() metrics.Sample {
 	s := metrics.Sample{
-		Device: metrics.Device{Steps: 1, Stalls: 2, Resets: 3, Lost: 4, KV: 5},
+		Faults: engine.Faults{Steps: 1, Stalls: 2, Resets: 3, Lost: 4, KV: 5},
 		State:  abi.State{WaitingRequests: 3, WaitingDeferred: 1, Running: 2, BlocksTotal: 100, BlocksFree: 75, BlocksCached: 15, BlockSize: 16, PolicyEpoch: 4, WaitingTokens: 500},
 		Stats:  sched.Stats{Steps: 10, Arrived: 9, Admitted: 8, Preemptions: 1, OutputTokens: 50, PrefillTokens: 300, EvictedBlocks: 7, Saves: 3, Restores: 2, RestoredTokens: 640, OffloadedTokens: 1200, ReloadedTokens: 900, Drafts: 15, Drafted: 20, Accepted: 12},
 		Policies: []metrics.Policy{{Name: "queue-age", Digest: "aa11", Hooks: []metrics.Hook{
