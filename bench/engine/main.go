@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/sluice-dev/sluice/bench/rawloop"
 	"github.com/sluice-dev/sluice/gpu/llama"
+	"github.com/sluice-dev/sluice/gpu/measure"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 )
@@ -89,11 +91,14 @@ func open(opt llama.Options) (*engine.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
 	}
+	costs, err := measure.Run(context.Background(), dev, measure.Options{Limit: time.Minute})
+	if err != nil {
+		return nil, fmt.Errorf("measure step times: %w", err)
+	}
 	info := dev.Info()
-	return engine.New(engine.Config{
-		Device: dev, Tokenizer: dev.Tokenizer(),
-		Sched: sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens),
-	})
+	cfg := sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)
+	cfg.Costs = costs.Costs
+	return engine.New(engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Sched: cfg})
 }
 
 // promptTokens is the length of each stream's prompt.
@@ -115,7 +120,8 @@ func pairs(raw *rawloop.Loop, eng *engine.Engine, n, tokens, repeat int) (row, e
 	return row{n, median(raws[1:]), median(engs[1:]), median(ratios[1:])}, nil
 }
 
-// decode runs n streams and returns the tokens per second from the moment at which all of them have one.
+// decode runs n streams and returns the tokens per second while all of them decode: from the moment at which each has a token until
+// the first one ends. Before that there is prefill, and after it there are fewer rows than the raw loop has.
 func decode(raw *rawloop.Loop, eng *engine.Engine, n, tokens int) (float64, error) {
 	var streams []*engine.Stream
 	for i := range n {
@@ -125,36 +131,51 @@ func decode(raw *rawloop.Loop, eng *engine.Engine, n, tokens int) (float64, erro
 		}
 		streams = append(streams, s)
 	}
-	var mu sync.Mutex
-	got, started := 0, 0
-	var from time.Time
-	fromTokens := 0
+	var c counted
 	var wg sync.WaitGroup
 	for _, s := range streams {
-		wg.Go(func() {
-			first := true
-			for ev := range s.Events() {
-				mu.Lock()
-				got += ev.Tokens
-				if first {
-					if started++; started == n {
-						from, fromTokens = time.Now(), got
-					}
-				}
-				first = false
-				mu.Unlock()
-			}
-		})
+		wg.Go(func() { c.count(s, n, tokens+1) })
 	}
 	wg.Wait()
-	elapsed := time.Since(from)
 	for _, s := range streams {
 		<-s.Done()
 		if r := s.Result(); r.OutputTokens != tokens+1 {
 			return 0, fmt.Errorf("a stream ended as %v after %d tokens: %v", r.Outcome, r.OutputTokens, r.Err)
 		}
 	}
-	return float64(got-fromTokens) / elapsed.Seconds(), nil
+	if c.tokens == 0 {
+		return 0, fmt.Errorf("the first of %d streams ended before the last one had begun: give them more --tokens", n)
+	}
+	return float64(c.tokens) / c.to.Sub(c.from).Seconds(), nil
+}
+
+// counted is the tokens that come while all streams decode.
+type counted struct {
+	mu       sync.Mutex
+	started  int
+	over     bool
+	tokens   int
+	from, to time.Time
+}
+
+// count reads one of n streams, which has so many tokens.
+func (c *counted) count(s *engine.Stream, n, tokens int) {
+	got := 0
+	for ev := range s.Events() {
+		c.mu.Lock()
+		if c.started == n && !c.over {
+			c.tokens += ev.Tokens
+			c.to = time.Now()
+		}
+		if got == 0 && ev.Tokens > 0 {
+			if c.started++; c.started == n {
+				c.from = time.Now()
+			}
+		}
+		got += ev.Tokens
+		c.over = c.over || got >= tokens
+		c.mu.Unlock()
+	}
 }
 
 func median(x []float64) float64 {

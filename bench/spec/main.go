@@ -39,12 +39,12 @@ func run(streams string, tokens, repeat int, policy bool, k int) error {
 	if err != nil {
 		return err
 	}
-	off, err := open(llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, MaxSeqs: 16}, 0, false)
+	off, err := open(llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, MaxSeqs: 16}, nil, 0, false)
 	if err != nil {
 		return err
 	}
 	defer off.close()
-	on, err := open(llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, MaxSeqs: 16}, k, policy)
+	on, err := open(llama.Options{LibDir: libs, ModelPath: model, Device: llama.DeviceCPU, MaxSeqs: 16}, &off.costs, k, policy)
 	if err != nil {
 		return err
 	}

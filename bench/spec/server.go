@@ -31,8 +31,8 @@ type server struct {
 	serial int
 }
 
-// open loads the model, measures its steps where it may draft, and starts an engine.
-func open(opt llama.Options, k int, policy bool) (*server, error) {
+// open loads the model and starts an engine with the step times that are handed in, or else measured.
+func open(opt llama.Options, costs *gpu.Costs, k int, policy bool) (*server, error) {
 	dev, err := llama.Open(opt)
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
@@ -42,7 +42,7 @@ func open(opt llama.Options, k int, policy bool) (*server, error) {
 		Device: dev, Tokenizer: s.tok, Log: slog.New(slog.DiscardHandler),
 		Sched: sched.DefaultConfig(s.info.MaxSeqs, s.info.MaxBatchTokens, s.info.ContextTokens, s.info.KVTokens),
 	}
-	if cfg.Sched.MaxDraft = k; k > 0 {
+	if costs == nil {
 		rep, err := measure.Run(context.Background(), dev, measure.Options{Limit: time.Minute})
 		if err != nil {
 			return nil, err
@@ -50,8 +50,9 @@ func open(opt llama.Options, k int, policy bool) (*server, error) {
 		if rep.Largest < s.info.MaxSeqs {
 			return nil, fmt.Errorf("measure steps: a minute was enough for %d sequences only; is the machine busy?", rep.Largest)
 		}
-		cfg.Sched.Costs, s.costs = rep.Costs, rep.Costs
+		costs = &rep.Costs
 	}
+	cfg.Sched.MaxDraft, cfg.Sched.Costs, s.costs = k, *costs, *costs
 	unload := func() {}
 	if policy {
 		if cfg.Policies, unload, err = load(); err != nil {
