@@ -98,6 +98,9 @@ func open(opt llama.Options) (*engine.Engine, error) {
 	info := dev.Info()
 	cfg := sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)
 	cfg.Costs = costs.Costs
+	for class := range cfg.SLO {
+		cfg.SLO[class].TPOTNS = 0 // prompts of one burst are computed at once, as the raw loop has them
+	}
 	return engine.New(engine.Config{Device: dev, Tokenizer: dev.Tokenizer(), Sched: cfg})
 }
 
