@@ -143,3 +143,51 @@ func TestAStepWithoutDecodingRowsIsBoundedToo(t *testing.T) {
 		t.Errorf("steps take up to %d ms, want 150 to 200", worst/1e6)
 	}
 }
+
+// More prompts than have room beside the TPOT objective: steps grow as far as first tokens are late, so that nobody's TTFT grows without
+// end, and half of the longest gap allowed is the end of that.
+func TestStepsGrowWhereFirstTokensAreLate(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		maxGap int64
+		held   bool // nobody's first token takes more than 10 s
+	}{
+		{"a gap of 500 ms may be", 500e6, true},
+		{"a gap of 140 ms may be", 140e6, true},
+		{"a gap of 100 ms may be", 100e6, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := sched.DefaultConfig(32, 8192, 1<<20, 1<<21)
+			for i := range cfg.SLO {
+				cfg.SLO[i].MaxGapNS = c.maxGap
+			}
+			d := pace(t, cfg, nil, 12e6, 1e6) // beside 8 rows 45 ms have room for some 25 tokens: 550 a second
+			chat := d.chat(8, 1<<18)
+			var firsts []*sched.Request
+			for i := range 240 {
+				at := int64(1e9) + int64(i)*250e6
+				firsts = append(firsts, d.add(at, &sched.Request{ID: uint64(1000 + i), PromptTokens: 32, MaxTokens: 8}))
+				if i%16 == 0 {
+					firsts = append(firsts, d.add(at, &sched.Request{ID: uint64(100 + i), PromptTokens: 2000, MaxTokens: 8}))
+				}
+			}
+			d.run(70e9)
+			var gap int64
+			for _, r := range chat {
+				gap = max(gap, r.MaxGap)
+			}
+			if gap > c.maxGap/2 {
+				t.Errorf("the longest gap was %d ms", gap/1e6)
+			}
+			late := 0
+			for _, r := range firsts {
+				if r.FirstToken == 0 || r.FirstToken-r.Arrival > 10e9 {
+					late++
+				}
+			}
+			if (late == 0) != c.held {
+				t.Errorf("%d of %d first tokens came after more than 10 s", late, len(firsts))
+			}
+		})
+	}
+}

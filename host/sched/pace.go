@@ -165,8 +165,8 @@ const headroom = 90
 const idleTarget = 4
 
 // promptTokens is how many prompt tokens the step may hold beside the rows that are in it, which decode: as many as a policy says,
-// else as many as keep the step's predicted time below the smallest TPOT objective among the classes concerned, and a KV block
-// at least, so that both sides go on.
+// else as many as keep the step's predicted time below the smallest TPOT objective among the classes concerned, longer where somebody's
+// first token is late, and a KV block at least, so that both sides go on.
 func (c *Core) promptTokens(f *filling) int {
 	decoding, hard := len(c.batch.Rows), c.cfg.MaxBatchTokens
 	if f.lim.budgeted {
@@ -174,7 +174,7 @@ func (c *Core) promptTokens(f *filling) int {
 	}
 	target, guess := c.target(decoding), firstChunk
 	if decoding > 0 {
-		hard = c.cfg.ChunkTokens
+		hard, target = c.cfg.ChunkTokens, c.stretch(f.now, target, decoding)
 	} else {
 		target, guess = target*idleTarget, guess*idleTarget
 	}
@@ -214,4 +214,38 @@ func (c *Core) target(decoding int) (ns int64) {
 		}
 	}
 	return ns
+}
+
+// mostStretch is how long a step may become at most for the sake of first tokens that are late, in percent of the target: as long as
+// the shipped tpot-cap leaves alone, which would otherwise cut the batch for it.
+const mostStretch = 150
+
+// stretch lengthens the target of a step as far as the latest first token is behind its time: a tenth later, a tenth longer. A target
+// that is held whatever waits gives prompts a fixed share of the device, and where more come than that, their TTFT grows without end
+// while gaps have room. The longest gap that the classes that decode allow bounds it, by half: no prediction is exact.
+func (c *Core) stretch(now, target int64, decoding int) int64 {
+	most := target / 100 * mostStretch
+	for i := range decoding {
+		if gap := c.cfg.SLO[c.batch.Rows[i].Req.Class].MaxGapNS; gap > 0 {
+			most = min(most, gap/2)
+		}
+	}
+	stretched := target
+	for _, r := range c.running {
+		if due := c.due(r); r.FirstToken == 0 && due > 0 {
+			percent := min(max(0, now-r.Arrival), 2*due) * 100 / due
+			stretched = max(stretched, target/100*percent)
+		}
+	}
+	return max(target, min(stretched, most))
+}
+
+// due is how long after its arrival a request's first token is late: after its class's TTFT objective, and twice the time that the
+// device takes for the prompt alone. 0 = never, the class has no objective.
+func (c *Core) due(r *Request) int64 {
+	due := min(c.cfg.SLO[r.Class].TTFTNS, longest)
+	if of := c.pace.prefill.tokens; due > 0 && of > 0 {
+		due += 2 * int64(min(r.PromptTokens, maxTokens)) * (c.pace.prefill.cost / of)
+	}
+	return min(due, longest)
 }
