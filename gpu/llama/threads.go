@@ -14,6 +14,7 @@ const spin = 1
 // openThreads starts the threads that compute beside the caller's own. Without them llama.cpp starts new ones for every step,
 // which costs a tenth of a small model's.
 func (c *Context) openThreads() (err error) {
+	calmMonitor()
 	if c.opts.Threads < 2 {
 		return nil
 	}
