@@ -134,7 +134,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	r := startSim(t)
 	r.stream(t, 8000)
 	r.cmd.Process.Signal(syscall.SIGINT)
-	r.says(t, "draining")
+	r.says(t, "draining: what runs is finished, nothing new is taken;")
 	time.Sleep(sameSignal + 50*time.Millisecond)
 	r.cmd.Process.Signal(syscall.SIGINT)
 	r.says(t, "ended at once")
@@ -163,7 +163,7 @@ func TestADrainEndsAtItsLimitWithAnErrorEvent(t *testing.T) {
 func TestReadinessFailsBeforeTheDrain(t *testing.T) {
 	r := startSim(t, "SLUICE_LIMITS_DRAIN_GRACE=3s")
 	r.cmd.Process.Signal(syscall.SIGTERM)
-	r.says(t, "draining")
+	r.says(t, "nothing new is taken after 3s (limits.drain_grace);")
 	for status := 0; status != http.StatusServiceUnavailable; time.Sleep(time.Millisecond) {
 		resp, err := http.Get(r.url + "/readyz")
 		if err != nil {

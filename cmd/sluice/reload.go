@@ -35,6 +35,9 @@ type reloader struct {
 // Settings implements admin.Configuration.
 func (r *reloader) Settings() []admin.Setting { return r.now.Load().Settings() }
 
+// drainGrace is how long requests are still taken after the first interrupt.
+func (r *reloader) drainGrace() time.Duration { return time.Duration(r.now.Load().Limits.DrainGrace) }
+
 // Reload implements admin.Configuration. All that can change is changed at once, between two steps; an error changes nothing.
 func (r *reloader) Reload(ctx context.Context, dryRun bool) (admin.Reload, error) {
 	r.mu.Lock()

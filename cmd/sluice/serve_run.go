@@ -38,7 +38,7 @@ func serve(t terminal, load func() (*config.Config, error)) error {
 	given := *cfg
 	r.now.Store(&given) // before folders that nobody named are filled in
 	defer r.catchHangups()()
-	ctx, stop := onInterrupt(t)
+	ctx, stop := onInterrupt(t, r.drainGrace)
 	defer stop()
 	l, err := listen(cfg, t)
 	if err != nil {
@@ -57,14 +57,15 @@ func serve(t terminal, load func() (*config.Config, error)) error {
 	return errors.Join(l.run(ctx, t), l.close(), p.closers.close())
 }
 
-// onInterrupt returns a context that the first SIGINT or SIGTERM ends. The second one ends the process.
-func onInterrupt(t terminal) (context.Context, func()) {
+// onInterrupt returns a context that the first SIGINT or SIGTERM ends. The second one ends the process. New requests are still
+// taken for the grace.
+func onInterrupt(t terminal, grace func() time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		fmt.Fprintln(t.err, "sluice: draining: what runs is finished, nothing new is taken; a second Ctrl-C ends at once")
+		fmt.Fprintf(t.err, "sluice: draining: what runs is finished, nothing new is taken%s; a second Ctrl-C ends at once\n", after(grace()))
 		cancel()
 		for at := time.Now(); time.Since(at) < sameSignal; {
 			<-signals
@@ -73,6 +74,14 @@ func onInterrupt(t terminal) (context.Context, func()) {
 		os.Exit(exitFailed)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// after says when nothing new is taken any more.
+func after(grace time.Duration) string {
+	if grace == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %s (limits.drain_grace)", grace)
 }
 
 // listeners are the two open addresses and what answers there.

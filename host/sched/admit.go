@@ -2,6 +2,8 @@ package sched
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/sluice-dev/sluice/plugins/abi"
@@ -205,5 +207,15 @@ func (c *Core) estimatedWait() (ns int64, ok bool) {
 	if !ok || milliPerS == 0 {
 		return 0, false
 	}
-	return int64(c.Waiting()) * 1e12 / milliPerS, true
+	return scaled(int64(c.Waiting()), 1e12, milliPerS), true
+}
+
+// scaled is n * by / over, or the largest int64 where that is too much for one. None may be negative, and over not 0.
+func scaled(n, by, over int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(by))
+	if hi >= uint64(over) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(over))
+	return int64(min(q, math.MaxInt64))
 }

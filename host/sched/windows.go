@@ -89,7 +89,7 @@ func (w *windows) drainRate() (milliPerS int64, ok bool) {
 	if t.drained == 0 || t.busyNS < bucketNS {
 		return 0, false
 	}
-	return t.drained * 1e12 / t.busyNS, true
+	return scaled(t.drained, 1e12, t.busyNS), true
 }
 
 func (w *windows) arrived()            { w.cur().arrived++ }

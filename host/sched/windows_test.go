@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -55,4 +56,24 @@ func TestWindowsCountWhatTheLastTenSecondsHeld(t *testing.T) {
 			t.Fatalf("%d arrivals in the window, want %d", got, want)
 		}
 	})
+}
+
+// A queue that no clock could wait for is reported as the longest wait there is, never as a negative one.
+func TestTheEstimateOfTheWaitStopsAtTheLargestNumber(t *testing.T) {
+	for _, c := range []struct {
+		waiting       int
+		drained, busy int64
+		want          int64
+	}{
+		{100, 20, 1e9, 5e9},
+		{10_000_000, 1, 1e9, 1e16}, // above what 64 bits hold times 1e12
+		{10_000_000, 10_000_000, 1e9, 1e9},
+		{10_000_000, 1, 1e12, math.MaxInt64},
+	} {
+		core := &Core{waiting: make([]*Request, c.waiting)}
+		core.win.sum = tally{drained: c.drained, busyNS: c.busy}
+		if got, ok := core.estimatedWait(); !ok || got != c.want {
+			t.Errorf("%d wait, %d left in %d ns: %d ns (%v), want %d", c.waiting, c.drained, c.busy, got, ok, c.want)
+		}
+	}
 }

@@ -123,7 +123,7 @@ var Layouts = map[string]*Layout{
 		{Name: "tokens_lost", Type: "u32", Offset: 112, Size: 4, Count: 1, Bit: -1, Group: GroupRowKV, Since: 0, Enum: "", Doc: "computed tokens lost to preemption"},
 		{Name: "tenant_waiting", Type: "u32", Offset: 116, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "requests of the same tenant in the queue"},
 		{Name: "tenant_running", Type: "u32", Offset: 120, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "requests of the same tenant in the batch"},
-		{Name: "tenant_weight", Type: "u32", Offset: 124, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "the tenant's configured weight; 1 by default"},
+		{Name: "tenant_weight", Type: "u32", Offset: 124, Size: 4, Count: 1, Bit: -1, Group: GroupRowTenant, Since: 0, Enum: "", Doc: "the tenant's weight; the host sets 1 for every tenant and has no setting for it"},
 		{Name: "ngram_hit_length", Type: "u32", Offset: 128, Size: 4, Count: 1, Bit: 2, Group: GroupRowSpeculation, Since: 0, Enum: "", Doc: "length of the n-gram that matches at the end of its text; absent when none does"},
 		{Name: "accept_ppm", Type: "u32", Offset: 132, Size: 4, Count: 1, Bit: 3, Group: GroupRowSpeculation, Since: 0, Enum: "", Doc: "share of its drafts that were accepted"},
 		{Name: "score", Type: "i64", Offset: 136, Size: 8, Count: 1, Bit: 4, Group: GroupRowTimes, Since: 0, Enum: "", Doc: "an annotation that the client sent"},

@@ -494,7 +494,7 @@ type Row struct {
 	TokensLost         uint32 // computed tokens lost to preemption
 	TenantWaiting      uint32 // requests of the same tenant in the queue
 	TenantRunning      uint32 // requests of the same tenant in the batch
-	TenantWeight       uint32 // the tenant's configured weight; 1 by default
+	TenantWeight       uint32 // the tenant's weight; the host sets 1 for every tenant and has no setting for it
 	NgramHitLength     uint32 // length of the n-gram that matches at the end of its text; absent when none does
 	AcceptPPM          uint32 // share of its drafts that were accepted
 	Score              int64  // an annotation that the client sent

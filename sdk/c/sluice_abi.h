@@ -336,7 +336,7 @@ typedef struct sluice_row {
     uint32_t tokens_lost; // computed tokens lost to preemption
     uint32_t tenant_waiting; // requests of the same tenant in the queue
     uint32_t tenant_running; // requests of the same tenant in the batch
-    uint32_t tenant_weight; // the tenant's configured weight; 1 by default
+    uint32_t tenant_weight; // the tenant's weight; the host sets 1 for every tenant and has no setting for it
     uint32_t ngram_hit_length; // length of the n-gram that matches at the end of its text; absent when none does
     uint32_t accept_ppm; // share of its drafts that were accepted
     int64_t score; // an annotation that the client sent

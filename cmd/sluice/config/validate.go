@@ -135,6 +135,10 @@ func (c *Config) checkNumbers() error {
 			return c.fail(n.key, "must be between %d and %d, but is %d", n.lo, n.hi, n.v)
 		}
 	}
+	if l.MemoryBytes > 0 && len(l.MemoryOrder) == 0 {
+		return c.fail("limits.memory_order", "is empty, so that nothing would keep to limits.memory_bytes; name one or more of %s, or leave the key out for all of them in this order",
+			strings.Join(MemoryReliefs, ", "))
+	}
 	for i, relief := range l.MemoryOrder {
 		if !slices.Contains(MemoryReliefs, relief) || slices.Contains(l.MemoryOrder[:i], relief) {
 			return c.fail(fmt.Sprintf("limits.memory_order[%d]", i), "must be another one of %s, but is %q", strings.Join(MemoryReliefs, ", "), relief)

@@ -538,7 +538,7 @@ export const ROW_SIZE: u32 = 224;
   tenantWaiting: u32;
   /** requests of the same tenant in the batch */
   tenantRunning: u32;
-  /** the tenant's configured weight; 1 by default */
+  /** the tenant's weight; the host sets 1 for every tenant and has no setting for it */
   tenantWeight: u32;
   /** length of the n-gram that matches at the end of its text; absent when none does */
   ngramHitLength: u32;

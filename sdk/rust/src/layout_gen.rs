@@ -1077,7 +1077,7 @@ pub struct Row {
     pub tenant_waiting: u32,
     /// Requests of the same tenant in the batch.
     pub tenant_running: u32,
-    /// The tenant's configured weight; 1 by default.
+    /// The tenant's weight; the host sets 1 for every tenant and has no setting for it.
     pub tenant_weight: u32,
     #[doc(hidden)]
     pub raw_ngram_hit_length: u32,
