@@ -19,6 +19,7 @@ run: build setup ## serve SmolLM2-135M with the four shipped policies
 build: $(BIN) ## bin/sluice
 
 $(BIN): FORCE
+	@test -e $@ || echo "building $@, half a minute the first time"
 	@$(GO) build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/sluice
 
 setup: build ## fetch libraries, model and the tests' clients into SLUICE_CACHE, once

@@ -28,7 +28,7 @@ func (p *parts) openCosts(ctx context.Context) error {
 			return err
 		}
 		p.costs = report.Costs
-		p.log.Info("step times", "source", source, "took_ms", report.TookNS/1e6, "step_ms", float64(report.Costs.Step[0][0]/1e4)/100,
+		p.log.Info("step times", "source", source, "measuring_took_ms", report.TookNS/1e6, "step_ms", float64(report.Costs.Step[0][0]/1e4)/100,
 			"sequences", report.Largest, "tokens_per_s", int(report.DecodePerSecond(report.Largest)), "prompt_tokens_per_s", int(report.PrefillPerSecond()))
 	}
 	return nil

@@ -55,6 +55,7 @@ func (p *parts) openLlama() error {
 	if kvType == "auto" {
 		kvType = "" // the device's own choice
 	}
+	p.log.Info("loading the model", "file", model)
 	dev, err := llama.Open(llama.Options{
 		LibDir: libs, ModelPath: model, Device: p.cfg.Device, ContextTokens: l.ContextTokens, KVTokens: l.KVTokens,
 		MaxSeqs: l.MaxSeqs, MaxBatchTokens: l.MaxBatchTokens, Threads: c.Threads, KVLayout: c.KV, KVType: kvType,

@@ -54,16 +54,26 @@ func (s *Store) release(d *day) {
 	}
 }
 
-// closeDay is called under mu, for a day that nobody uses.
+// closeDay is called under mu, for a day that nobody uses. Badger tries for ever to write what it holds, also where the folder is gone,
+// so it is left alone after a time: what it could not write is lost either way, and a server must end.
 func (s *Store) closeDay(d *day) error {
 	delete(s.open, d.name)
 	if !s.opt.ReadOnly {
 		s.writeCount(d.name, count{Records: d.meta.records, Lost: d.lost})
 	}
-	if err := d.db.Close(); err != nil {
-		return fmt.Errorf("close traces of %s: %w", d.name, err)
+	closed := make(chan error, 1)
+	go func() { closed <- d.db.Close() }()
+	late := time.NewTimer(s.opt.closeWait)
+	defer late.Stop()
+	select {
+	case err := <-closed:
+		if err != nil {
+			return fmt.Errorf("close traces of %s: %w", d.name, err)
+		}
+		return nil
+	case <-late.C:
+		return fmt.Errorf("close traces of %s: not done after %v, its last records may be lost; is %s still there, and writable?", d.name, s.opt.closeWait, s.dir)
 	}
-	return nil
 }
 
 // listDays lists the days that have a directory in dir, oldest first.

@@ -34,8 +34,9 @@ type Options struct {
 	// Log gets what went wrong; nil = slog.Default().
 	Log *slog.Logger
 
-	now  func() time.Time
-	free func(dir string) (uint64, error)
+	now       func() time.Time
+	free      func(dir string) (uint64, error)
+	closeWait time.Duration // 0 = 10 s
 }
 
 const (
@@ -48,6 +49,9 @@ const (
 func (o Options) withDefaults() Options {
 	if o.Ring <= 0 {
 		o.Ring = 4096
+	}
+	if o.closeWait <= 0 {
+		o.closeWait = 10 * time.Second
 	}
 	if o.FlushEvery <= 0 {
 		o.FlushEvery = 50 * time.Millisecond

@@ -224,3 +224,16 @@ func TestHammer(t *testing.T) {
 		t.Errorf("%d found, %d stored, %+v", len(got), st.Stored, rep)
 	}
 }
+
+// Somebody removes the folder under a server that runs: it ends all the same, and says what happened.
+func TestAFolderThatIsGoneDoesNotKeepTheServerFromEnding(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "traces")
+	s := open(t, dir, Options{closeWait: 100 * time.Millisecond})
+	put(t, s, record("a", noon, "default"))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("closed with %v, want the folder's name", err)
+	}
+}
