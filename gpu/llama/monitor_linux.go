@@ -11,13 +11,11 @@ import (
 // calmMonitor keeps the thread with which Go's runtime watches its own from interrupting those that compute. It looks around every
 // 20 us for milliseconds after each call into the library, some 2,000 times a second, and each time a compute thread must make way
 // while the other waits for it: 15 % of the tokens per second at 1 and at 4 streams on two cores. As a batch thread it takes a core
-// that is free at once, and waits for the kernel's next tick otherwise. It changes nothing where the system does not allow it.
+// that is free at once, and waits for the kernel's next tick otherwise; so do the few threads that it starts, which inherit that. It changes nothing where
+// the system does not allow it.
 var calmMonitor = sync.OnceFunc(func() {
 	if tid := monitorThread(); tid != 0 {
-		_ = unix.SchedSetAttr(tid, &unix.SchedAttr{
-			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH,
-			Flags: unix.SCHED_FLAG_RESET_ON_FORK, // it starts threads for goroutines at times
-		}, 0)
+		_ = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0)
 	}
 })
 
