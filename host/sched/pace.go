@@ -86,15 +86,23 @@ func (p *pace) fits(decoding int, ns int64) (tokens int, ok bool) {
 	switch {
 	case room <= 0:
 		return 0, true
-	case total == 0 || room > int64(maxTokens)*total/of:
+	case total == 0:
 		tokens = maxTokens
 	default:
-		tokens = int(room * of / total)
+		tokens = int(min(scaled(room, of, total), maxTokens))
 	}
 	if !p.given {
 		tokens = min(tokens, max(2*p.most, firstChunk))
 	}
 	return tokens, true
+}
+
+// prompt is the time of so many prompt tokens beside what any step takes, longest at most; 0 = nothing is known of their cost.
+func (p *pace) prompt(tokens int) int64 {
+	if p.prefill.tokens == 0 {
+		return 0
+	}
+	return min(scaled(int64(tokens), p.prefill.cost, p.prefill.tokens), longest)
 }
 
 // Bounds of what is computed with: more tokens, and more time, than any step has.
@@ -224,28 +232,30 @@ const mostStretch = 150
 // that is held whatever waits gives prompts a fixed share of the device, and where more come than that, their TTFT grows without end
 // while gaps have room. The longest gap that the classes that decode allow bounds it, by half: no prediction is exact.
 func (c *Core) stretch(now, target int64, decoding int) int64 {
-	most := target / 100 * mostStretch
+	percent := int64(100)
+	for _, r := range c.running {
+		if r.FirstToken != 0 {
+			continue
+		}
+		if due := c.due(r); due > 0 {
+			percent = max(percent, min(max(0, now-r.Arrival), 2*due)*100/due)
+		}
+	}
+	stretched := target / 100 * min(percent, mostStretch)
 	for i := range decoding {
 		if gap := c.cfg.SLO[c.batch.Rows[i].Req.Class].MaxGapNS; gap > 0 {
-			most = min(most, gap/2)
+			stretched = min(stretched, gap/2)
 		}
 	}
-	stretched := target
-	for _, r := range c.running {
-		if due := c.due(r); r.FirstToken == 0 && due > 0 {
-			percent := min(max(0, now-r.Arrival), 2*due) * 100 / due
-			stretched = max(stretched, target/100*percent)
-		}
-	}
-	return max(target, min(stretched, most))
+	return max(target, stretched)
 }
 
 // due is how long after its arrival a request's first token is late: after its class's TTFT objective, and twice the time that the
 // device takes for the prompt alone. 0 = never, the class has no objective.
 func (c *Core) due(r *Request) int64 {
-	due := min(c.cfg.SLO[r.Class].TTFTNS, longest)
-	if of := c.pace.prefill.tokens; due > 0 && of > 0 {
-		due += 2 * int64(min(r.PromptTokens, maxTokens)) * (c.pace.prefill.cost / of)
+	ttft := min(c.cfg.SLO[r.Class].TTFTNS, longest)
+	if ttft <= 0 {
+		return 0
 	}
-	return min(due, longest)
+	return min(ttft+2*c.pace.prompt(r.PromptTokens), longest)
 }
