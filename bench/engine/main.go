@@ -7,7 +7,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -19,9 +18,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/sluice-dev/sluice/bench/internal/costs"
 	"github.com/sluice-dev/sluice/bench/rawloop"
 	"github.com/sluice-dev/sluice/gpu/llama"
-	"github.com/sluice-dev/sluice/gpu/measure"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 )
@@ -91,13 +90,11 @@ func open(opt llama.Options) (*engine.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
 	}
-	costs, err := measure.Run(context.Background(), dev, measure.Options{Limit: time.Minute})
-	if err != nil {
-		return nil, fmt.Errorf("measure step times: %w", err)
-	}
 	info := dev.Info()
 	cfg := sched.DefaultConfig(info.MaxSeqs, info.MaxBatchTokens, info.ContextTokens, info.KVTokens)
-	cfg.Costs = costs.Costs
+	if cfg.Costs, err = costs.Measure(dev); err != nil {
+		return nil, err
+	}
 	for class := range cfg.SLO {
 		cfg.SLO[class].TPOTNS = 0 // prompts of one burst are computed at once, as the raw loop has them
 	}

@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/sluice-dev/sluice/bench/internal/costs"
 	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/gpu/llama"
-	"github.com/sluice-dev/sluice/gpu/measure"
 	"github.com/sluice-dev/sluice/host/engine"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/host/trace"
@@ -32,7 +32,7 @@ type server struct {
 }
 
 // open loads the model and starts an engine with the step times that are handed in, or else measured.
-func open(opt llama.Options, costs *gpu.Costs, k int, policy bool) (*server, error) {
+func open(opt llama.Options, given *gpu.Costs, k int, policy bool) (*server, error) {
 	dev, err := llama.Open(opt)
 	if err != nil {
 		return nil, fmt.Errorf("open device: %w", err)
@@ -42,17 +42,12 @@ func open(opt llama.Options, costs *gpu.Costs, k int, policy bool) (*server, err
 		Device: dev, Tokenizer: s.tok, Log: slog.New(slog.DiscardHandler),
 		Sched: sched.DefaultConfig(s.info.MaxSeqs, s.info.MaxBatchTokens, s.info.ContextTokens, s.info.KVTokens),
 	}
-	if costs == nil {
-		rep, err := measure.Run(context.Background(), dev, measure.Options{Limit: time.Minute})
-		if err != nil {
-			return nil, err
-		}
-		if rep.Largest < s.info.MaxSeqs {
-			return nil, fmt.Errorf("measure steps: a minute was enough for %d sequences only; is the machine busy?", rep.Largest)
-		}
-		costs = &rep.Costs
+	if given != nil {
+		s.costs = *given
+	} else if s.costs, err = costs.Measure(dev); err != nil {
+		return nil, err
 	}
-	cfg.Sched.MaxDraft, cfg.Sched.Costs, s.costs = k, *costs, *costs
+	cfg.Sched.MaxDraft, cfg.Sched.Costs = k, s.costs
 	unload := func() {}
 	if policy {
 		if cfg.Policies, unload, err = load(); err != nil {
