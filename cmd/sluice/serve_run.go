@@ -179,10 +179,10 @@ func (l *listeners) run(ctx context.Context, t terminal) error {
 
 // stop makes readiness fail, waits until load balancers have seen that, refuses what is new, and waits for what runs.
 func (l *listeners) stop() error {
-	limits := &l.config.now.Load().Limits
+	limit := time.Duration(l.config.now.Load().Limits.DrainTimeout)
 	l.api.Leave()
-	time.Sleep(time.Duration(limits.DrainGrace))
-	drain, cancel := context.WithTimeout(context.Background(), time.Duration(limits.DrainTimeout))
+	time.Sleep(l.config.drainGrace())
+	drain, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := l.api.Shutdown(drain)
 	grace, cancel := context.WithTimeout(context.Background(), closeGrace)
