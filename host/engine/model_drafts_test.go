@@ -142,7 +142,7 @@ func TestAcceptanceIsTheSameAtEveryBatchSizeUnderSplitKV(t *testing.T) {
 
 // Greedy text with a model that drafts is the plain one, among others that come, leave, and are preempted, saved and restored.
 func TestTheModelsGreedyTextIsTheSameWithADraftModel(t *testing.T) {
-	reqs, want := aloneOnModel(t, 6, func(r *engine.Request) { r.Sampling = spec.Params{} })
+	reqs, want := aloneOnModel(t, 10, func(r *engine.Request) { r.Sampling = spec.Params{} })
 	f := onDevice(t, func(o *llama.Options) {
 		o.KVLayout, o.Drafter, o.DraftModel = llama.LayoutSplit, llama.DrafterModel, publishedModel
 	}, func(c *engine.Config) {

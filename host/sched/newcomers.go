@@ -66,8 +66,9 @@ func (c *Core) prefills() bool {
 	return slices.ContainsFunc(c.running, func(r *Request) bool { return r.known()-r.Computed > 1 })
 }
 
-// placeNewcomers fills the places that are left. A request that lacks KV blocks may be overtaken MaxBypass times.
-func (c *Core) placeNewcomers(f *filling) {
+// placeNewcomers fills the places that are left with requests that have no more than so many tokens to compute. One that lacks KV
+// blocks may be overtaken MaxBypass times.
+func (c *Core) placeNewcomers(f *filling, longest int) {
 	c.deferred = 0
 	if len(c.running) >= f.lim.seqs {
 		return
@@ -80,7 +81,7 @@ func (c *Core) placeNewcomers(f *filling) {
 		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs || len(c.blocked) == maxBlocked {
 			return
 		}
-		if r.core.place != placeWaiting {
+		if r.core.place != placeWaiting || !c.isShort(r, longest) {
 			continue
 		}
 		entered, lacksKV := c.tryEnter(f, r)
@@ -96,6 +97,11 @@ func (c *Core) placeNewcomers(f *filling) {
 			}
 		}
 	}
+}
+
+// isShort tells whether r has at most so many tokens to compute. Who comes back or has aged goes by its turn and not by its length.
+func (c *Core) isShort(r *Request, longest int) bool {
+	return r.core.preempted || r.core.turn || r.known()-r.core.inCache <= longest
 }
 
 // maxBlocked is how many requests that lack KV blocks one step looks past for one that does not.

@@ -182,7 +182,7 @@ func (c *Core) promptTokens(f *filling) int {
 	}
 	target, guess := c.target(decoding), firstChunk
 	if decoding > 0 {
-		hard, target = c.cfg.ChunkTokens, c.stretch(f.now, target, decoding)
+		hard, target = c.cfg.ChunkTokens, c.stretch(f, target, decoding)
 	} else {
 		target, guess = target*idleTarget, guess*idleTarget
 	}
@@ -231,15 +231,13 @@ const mostStretch = 150
 // stretch lengthens the target of a step as far as the latest first token is behind its time: a tenth later, a tenth longer. A target
 // that is held whatever waits gives prompts a fixed share of the device, and where more come than that, their TTFT grows without end
 // while gaps have room. The longest gap that the classes that decode allow bounds it, by half: no prediction is exact.
-func (c *Core) stretch(now, target int64, decoding int) int64 {
+func (c *Core) stretch(f *filling, target int64, decoding int) int64 {
 	percent := int64(100)
 	for _, r := range c.running {
-		if r.FirstToken != 0 {
-			continue
-		}
-		if due := c.due(r); due > 0 {
-			percent = max(percent, min(max(0, now-r.Arrival), 2*due)*100/due)
-		}
+		percent = max(percent, c.lateness(f.now, r))
+	}
+	if next := c.head(f); c.mayEnter(f, next, nil) {
+		percent = max(percent, c.lateness(f.now, next))
 	}
 	stretched := target / 100 * min(percent, mostStretch)
 	for i := range decoding {
@@ -248,6 +246,15 @@ func (c *Core) stretch(now, target int64, decoding int) int64 {
 		}
 	}
 	return max(target, stretched)
+}
+
+// lateness is how long r has waited for its first token, in percent of what is due; 0 = it has it, or has no objective.
+func (c *Core) lateness(now int64, r *Request) int64 {
+	due := c.due(r)
+	if r.FirstToken != 0 || due <= 0 {
+		return 0
+	}
+	return min(max(0, now-r.Arrival), 2*due) * 100 / due
 }
 
 // due is how long after its arrival a request's first token is late: after its class's TTFT objective, and twice the time that the

@@ -64,8 +64,7 @@ func (c *Core) Plan(now int64) *Batch {
 	c.batch.decoding = len(c.batch.Rows)
 	f.prefill = c.promptTokens(&f)
 	c.placeClaim(&f)
-	c.placePrefills(&f)
-	c.placeNewcomers(&f)
+	c.placePrompts(&f)
 	if len(c.batch.Rows) == 0 && !c.force(&f) {
 		return nil
 	}
@@ -165,9 +164,10 @@ func (c *Core) placeDecodes(f *filling) {
 	}
 }
 
-// placePrefills shares the prompt tokens that are left in the step: the oldest prefill gets at least half of them, so that it ends; the
-// shortest ones come next, so that a short prompt is not stuck behind a long one.
-func (c *Core) placePrefills(f *filling) {
+// placePrompts shares the prompt tokens that are left in the step: the oldest prefill gets at least half of them, so that it ends. Then the
+// shortest come first, so that a short prompt is not stuck behind long ones: newcomers no longer than what runs, what runs, and
+// other newcomers.
+func (c *Core) placePrompts(f *filling) {
 	todo := c.prefilling[:0]
 	for _, r := range c.running {
 		if !r.core.flying && r.known()-r.Computed > 1 {
@@ -175,19 +175,22 @@ func (c *Core) placePrefills(f *filling) {
 		}
 	}
 	c.prefilling = todo
-	if len(todo) == 0 {
-		return
+	if len(todo) > 0 {
+		share := f.prefill
+		if len(todo) > 1 || c.mayEnter(f, c.head(f), nil) {
+			share = (f.prefill + 1) / 2
+		}
+		c.placePrefill(f, todo[0], share)
+		todo = todo[1:]
 	}
-	oldest, others := todo[0], todo[1:]
-	share := f.prefill
-	if len(others) > 0 || c.mayEnter(f, c.head(f), nil) {
-		share = (f.prefill + 1) / 2
+	if len(todo) > 0 {
+		slices.SortStableFunc(todo, func(a, b *Request) int { return cmp.Compare(a.known()-a.Computed, b.known()-b.Computed) })
+		c.placeNewcomers(f, todo[0].known()-todo[0].Computed)
 	}
-	c.placePrefill(f, oldest, share)
-	slices.SortStableFunc(others, func(a, b *Request) int { return cmp.Compare(a.known()-a.Computed, b.known()-b.Computed) })
-	for _, r := range others {
+	for _, r := range todo {
 		c.placePrefill(f, r, f.prefill)
 	}
+	c.placeNewcomers(f, maxTokens)
 }
 
 func (c *Core) placePrefill(f *filling, r *Request, budget int) {

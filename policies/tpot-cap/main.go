@@ -1,7 +1,7 @@
 // Tpot-cap makes the batch as large as the time per output token allows, and no larger.
 //
-// It decides how many requests may run. The measure is the 95th percentile of the time per output token, or the 99th of the
-// decode steps' time while there is no such figure. Every hold_steps steps:
+// It decides how many requests may run. The measure is the median of the time per output token, or of the decode steps' time
+// while there is no such figure: a few steps that are long for the prompts in them change nothing. Every hold_steps steps:
 //
 //   - above the target, the cap becomes `decrease` times what runs (multiplicative decrease). Running requests are not
 //     stopped, so the batch comes down as they end: the next cut comes settle_steps after it has;
@@ -87,10 +87,10 @@ func (p *policy) bounds(hard uint32) (low, high uint32) {
 }
 
 func measured(st *sluice.State) (ns int64, ok bool) {
-	if st.Has(sluice.StateHasITLP95NS) {
-		return st.ITLP95NS, true
+	if st.Has(sluice.StateHasITLP50NS) {
+		return st.ITLP50NS, true
 	}
-	return st.DecodeStepP99NS, st.Has(sluice.StateHasDecodeStepP99NS)
+	return st.DecodeStepP50NS, st.Has(sluice.StateHasDecodeStepP50NS)
 }
 
 func (p *policy) adjust(ns int64, running, low, high uint32) {

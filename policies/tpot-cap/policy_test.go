@@ -30,7 +30,7 @@ func (s *server) run(t testing.TB, n int) (cap uint32) {
 	for end := s.step + uint64(n); s.step < end; {
 		st := &sluice.State{StepID: s.step, MaxNumSeqs: s.hard, Running: s.running}
 		if s.running > 0 {
-			st.ITLP95NS, st.Valid = s.tpot(s.running), sluice.StateHasITLP95NS
+			st.ITLP50NS, st.Valid = s.tpot(s.running), sluice.StateHasITLP50NS
 		}
 		plan, decided := s.p.BatchCap(st)
 		if !decided {
@@ -114,7 +114,7 @@ func TestRaisesOnlyWhatLimits(t *testing.T) {
 func TestWaitsForACut(t *testing.T) {
 	p := sluicetest.New(t, &policy{}, "hold_steps", "1")
 	ask := func(step uint64, running uint32, ns int64) uint32 {
-		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: running, ITLP95NS: ns, Valid: sluice.StateHasITLP95NS})
+		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: running, ITLP50NS: ns, Valid: sluice.StateHasITLP50NS})
 		return plan.MaxSeqs
 	}
 	for _, s := range []struct {
@@ -155,7 +155,7 @@ func TestHolds(t *testing.T) {
 	}
 	p := sluicetest.New(t, &policy{})
 	for step := uint64(1); step <= 17; step++ { // a host that asks at every step all the same
-		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: 16, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS})
+		plan, _ := p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 16, Running: 16, ITLP50NS: 90 * ms, Valid: sluice.StateHasITLP50NS})
 		if want := uint32(16); step < 17 && plan.MaxSeqs != want || step == 17 && plan.MaxSeqs == want {
 			t.Errorf("step %d: the cap is %d", step, plan.MaxSeqs)
 		}
@@ -170,12 +170,12 @@ func TestMeasures(t *testing.T) {
 		want  uint32
 	}{
 		{"none", 0, 16},
-		{"decode steps", sluice.StateHasDecodeStepP99NS, 12},
-		{"time per token", sluice.StateHasITLP95NS, 16},
-		{"both", sluice.StateHasITLP95NS | sluice.StateHasDecodeStepP99NS, 16},
+		{"decode steps", sluice.StateHasDecodeStepP50NS, 12},
+		{"time per token", sluice.StateHasITLP50NS, 16},
+		{"both", sluice.StateHasITLP50NS | sluice.StateHasDecodeStepP50NS, 16},
 	} {
 		p := sluicetest.New(t, &policy{}, "hold_steps", "1")
-		st := &sluice.State{MaxNumSeqs: 16, Running: 16, Valid: c.valid, ITLP95NS: 47 * ms, DecodeStepP99NS: 90 * ms}
+		st := &sluice.State{MaxNumSeqs: 16, Running: 16, Valid: c.valid, ITLP50NS: 47 * ms, DecodeStepP50NS: 90 * ms}
 		var plan sluice.BatchPlan
 		for st.StepID = 1; st.StepID < 3; st.StepID++ {
 			plan, _ = p.BatchCap(st)
@@ -208,7 +208,7 @@ func TestSwap(t *testing.T) {
 	if err := late.Restore(saved); err != nil { // into a host whose steps begin anew, as after a restart
 		t.Fatal(err)
 	}
-	hot := &sluice.State{MaxNumSeqs: 64, Running: before, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS}
+	hot := &sluice.State{MaxNumSeqs: 64, Running: before, ITLP50NS: 90 * ms, Valid: sluice.StateHasITLP50NS}
 	for hot.StepID = 1; hot.StepID < 3; hot.StepID++ {
 		late.BatchCap(hot)
 	}
@@ -241,7 +241,7 @@ func TestBounds(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			st := &sluice.State{
 				StepID: rapid.Uint64().Draw(rt, "step"), MaxNumSeqs: rapid.Uint32Range(0, 64).Draw(rt, "hard"),
-				Running: rapid.Uint32().Draw(rt, "running"), ITLP95NS: rapid.Int64().Draw(rt, "ns"), Valid: sluice.StateHasITLP95NS,
+				Running: rapid.Uint32().Draw(rt, "running"), ITLP50NS: rapid.Int64().Draw(rt, "ns"), Valid: sluice.StateHasITLP50NS,
 			}
 			high := max(1, min(40, st.MaxNumSeqs))
 			plan, _ := p.BatchCap(st)
@@ -265,7 +265,7 @@ func TestSettings(t *testing.T) {
 
 func TestDoesNotAllocate(t *testing.T) {
 	p := sluicetest.New(t, &policy{}, "hold_steps", "1")
-	st := &sluice.State{MaxNumSeqs: 16, Running: 16, ITLP95NS: 90 * ms, Valid: sluice.StateHasITLP95NS}
+	st := &sluice.State{MaxNumSeqs: 16, Running: 16, ITLP50NS: 90 * ms, Valid: sluice.StateHasITLP50NS}
 	if n := p.Allocs(st); n != 0 {
 		t.Errorf("%v allocations a call", n)
 	}
@@ -282,7 +282,7 @@ func TestModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step := range uint64(1000) {
-		g.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 4, Running: 4, ITLP95NS: 60 * ms, Valid: sluice.StateHasITLP95NS})
+		g.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 4, Running: 4, ITLP50NS: 60 * ms, Valid: sluice.StateHasITLP50NS})
 	}
 	if logs := g.Logs(); len(logs) != 1 || logs[0] != "tpot=50000us is not held even at max_seqs=4: 60000us" {
 		t.Errorf("it logs %q", logs)

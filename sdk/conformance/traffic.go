@@ -121,7 +121,7 @@ func (t *traffic) state(st *abi.State) {
 		Size: abi.StateSize, PolicyEpoch: 1, StepID: t.id, NowNS: t.now, RngSeed: t.rng.Uint64(), Valid: t.rng.Uint64() | t.rng.Uint64(),
 		QueueLimit: 1024, Running: uint32(t.running), Decoding: uint32(t.running), MaxNumSeqs: uint32(t.most), MaxBatchedTokens: 2048,
 		BlockSize: 16, BlocksTotal: 4096, BlocksFree: uint32(t.upTo(4096)), StepNS: t.itl, ITLP50NS: t.itl - t.itl/8, ITLP95NS: t.itl,
-		DecodeStepP99NS: t.itl + t.upTo(10*millisecond), EstimatedWaitNS: t.upTo(60 * second), ArrivalsMilliPerS: uint32(t.upTo(100_000)),
+		DecodeStepP50NS: t.itl + t.upTo(10*millisecond), EstimatedWaitNS: t.upTo(60 * second), ArrivalsMilliPerS: uint32(t.upTo(100_000)),
 		KNow: uint32(t.upTo(abi.MaxDraft)), KMax: uint32(t.upTo(abi.MaxDraft)), Drafted: t.drafted, Accepted: t.accepted,
 	}
 	if t.paused > 0 {

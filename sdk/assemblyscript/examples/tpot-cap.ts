@@ -99,9 +99,9 @@ class TpotCap implements BatchCapper, Configurer, FieldReader, StateSaver {
   }
 }
 
-function measured(st: State): bool { return st.hasItlP95Ns || st.hasDecodeStepP99Ns; }
+function measured(st: State): bool { return st.hasItlP50Ns || st.hasDecodeStepP50Ns; }
 
 /** The time per output token, or the decode steps' time while there is no such figure. */
-function measure(st: State): i64 { return st.hasItlP95Ns ? st.itlP95Ns : st.decodeStepP99Ns; }
+function measure(st: State): i64 { return st.hasItlP50Ns ? st.itlP50Ns : st.decodeStepP50Ns; }
 
 register(new TpotCap());

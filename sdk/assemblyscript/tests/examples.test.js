@@ -44,7 +44,7 @@ test("class-priority lets the more important class go first, and take a place", 
 
 test("tpot-cap lowers the cap when tokens slow down, warns once, and hands it on", () => {
   const policy = example("tpot-cap", { tpot: "40ms", hold_steps: "1", settle_steps: "0" });
-  const state = { maxNumSeqs: 8, running: 8, itlP95Ns: 80_000_000n };
+  const state = { maxNumSeqs: 8, running: 8, itlP50Ns: 80_000_000n };
   let cap = 0;
   for (let step = 1; step < 12; step++) {
     ({ maxSeqs: cap } = policy.batchCap({ ...state, stepId: step, running: cap || 8 }));

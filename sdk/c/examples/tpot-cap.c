@@ -58,11 +58,11 @@ static bool batch_cap(const sluice_state *st, sluice_batch_plan *out) {
     }
     cap = smaller(larger(cap, low), high);
     if (st->step_id < judged) judged = settled = st->step_id; // restored from another run
-    bool p95 = sluice_has(st->valid, SLUICE_STATE_HAS_ITL_P95_NS);
-    bool measured = p95 || sluice_has(st->valid, SLUICE_STATE_HAS_DECODE_STEP_P99_NS);
+    bool p50 = sluice_has(st->valid, SLUICE_STATE_HAS_ITL_P50_NS);
+    bool measured = p50 || sluice_has(st->valid, SLUICE_STATE_HAS_DECODE_STEP_P50_NS);
     if (measured && st->running > 0 && st->step_id - judged >= hold) {
         judged = st->step_id;
-        adjust(p95 ? st->itl_p95_ns : st->decode_step_p99_ns, st->running, low, high);
+        adjust(p50 ? st->itl_p50_ns : st->decode_step_p50_ns, st->running, low, high);
     }
     out->max_seqs = cap;
     out->hold_steps = (uint32_t)hold - 1;

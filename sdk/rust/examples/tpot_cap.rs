@@ -71,7 +71,7 @@ impl BatchCap for TpotCap {
             self.judged = st.step_id;
             self.settled = st.step_id;
         }
-        if let Some(ns) = st.itl_p95_ns().or_else(|| st.decode_step_p99_ns()) {
+        if let Some(ns) = st.itl_p50_ns().or_else(|| st.decode_step_p50_ns()) {
             if st.running > 0 && st.step_id - self.judged >= self.hold {
                 self.judged = st.step_id;
                 self.adjust(ns, st.running, low, high);
