@@ -86,7 +86,7 @@ func TestFuel(t *testing.T) {
 	}
 	st := abi.State{
 		Size: abi.StateSize, StepID: 100, NowNS: 3600 * sec, Valid: ^uint64(0) >> (64 - 17), Running: 4, MaxNumSeqs: 64, KMax: 15,
-		WaitingRequests: 256, EstimatedWaitNS: 30 * sec, ITLP95NS: 90 * ms,
+		WaitingRequests: 256, EstimatedWaitNS: 30 * sec, ITLP50NS: 90 * ms,
 	}
 	var plan abi.BatchPlan
 	var spec abi.SpecPlan
@@ -129,7 +129,7 @@ func TestRefusedSettings(t *testing.T) {
 // The cap that tpot-cap has come to outlives a push of another version.
 func TestCapSurvivesSwap(t *testing.T) {
 	host := load(t, policy(t, "tpot-cap", "hold_steps", "1"))
-	st := abi.State{Size: abi.StateSize, MaxNumSeqs: 16, Running: 16, ITLP95NS: 90 * ms, Valid: abi.StateHasITLP95NS}
+	st := abi.State{Size: abi.StateSize, MaxNumSeqs: 16, Running: 16, ITLP50NS: 90 * ms, Valid: abi.StateHasITLP50NS}
 	ask := func() uint32 {
 		set, _, _ := host.Swap(int64(st.StepID))
 		st.StepID++
