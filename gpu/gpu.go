@@ -41,6 +41,7 @@ type Info struct {
 	SpareSeqs      int // further sequences that may be held, for prefixes that nothing runs on at present
 	MaxBatchTokens int // tokens of one Forward
 
+	WideRows int    // rows of a Forward from which on another kernel computes attention, at another price; 0 = there is one for all
 	CopyMin  int    // fewest tokens for which Copy is cheaper than to compute them; 0 = the device cannot copy
 	SharedKV bool   // what was copied is held once, however many sequences have it
 	CanSave  bool   // Save and Restore work
@@ -135,11 +136,15 @@ type Grammar interface {
 type Costs struct {
 	// Step is a step of B sequences with k+1 rows each, by bucket of B (1 2 4 8 16 32 64 128) and k (0 to 15).
 	Step         [8][16]int64
-	PrefillToken int64 // one more prompt token in a step
-	DraftToken   int64 // drafting one token for one sequence
-	SaveToken    int64 // Save and Restore together, a token
-	Copy         int64 // one Copy, whatever its length
-	HeldToken    int64 // each token that a sequence outside the step holds, for each row of the step
+	PrefillToken int64 // one more prompt token in a step, at the beginning of its sequence
+	// PrefillFar is what a prompt token costs more for each 1,024 tokens before it in its sequence, and PrefillFarWide the same in a
+	// step of WideRows rows and more, where that is another figure (see Info.WideRows).
+	PrefillFar, PrefillFarWide int64
+	WideRows                   int
+	DraftToken                 int64 // drafting one token for one sequence
+	SaveToken                  int64 // Save and Restore together, a token
+	Copy                       int64 // one Copy, whatever its length
+	HeldToken                  int64 // each token that a sequence outside the step holds, for each row of the step
 }
 
 // Tokenizer turns text into tokens and back. Its methods may be called from any goroutine.

@@ -140,7 +140,7 @@ func (p *place) startLlama(ctx context.Context) (*server, error) {
 	threads := strconv.Itoa(p.threads)
 	return p.startPeer(ctx, nameLlama, time.Minute, nil, bin,
 		"--model", p.model, "--threads", threads, "--threads-batch", threads, "--parallel", strconv.Itoa(slots), "--kv-unified",
-		"--ctx-size", strconv.Itoa(kvTokens), "--flash-attn", "on", "--cache-type-k", "q8_0", "--cache-type-v", "q8_0", "--no-ui")
+		"--ctx-size", strconv.Itoa(kvTokens), "--flash-attn", "on", "--cache-type-k", "f16", "--cache-type-v", "f16", "--no-ui")
 }
 
 func (p *place) startVLLM(ctx context.Context) (*server, error) {

@@ -100,6 +100,9 @@ type costsOutput struct {
 	Device       string     `json:"device"`
 	Steps        []costsRow `json:"steps"`
 	PrefillToken int64      `json:"prefill_token_ns"`
+	PrefillFar   int64      `json:"prefill_far_ns"`      // more for each 1,024 tokens before it
+	PrefillWide  int64      `json:"prefill_far_wide_ns"` // the same in a step of WideRows and more; 0 = it is the same
+	WideRows     int        `json:"wide_rows"`
 	DraftToken   int64      `json:"draft_token_ns"`
 	SaveToken    int64      `json:"save_token_ns"`
 	HeldToken    int64      `json:"held_token_ns"`
@@ -115,7 +118,8 @@ type costsRow struct {
 
 func costsJSON(info gpu.Info, r *measure.Report) costsOutput {
 	c := &r.Costs
-	out := costsOutput{Model: info.Model, Device: info.DeviceName, PrefillToken: c.PrefillToken, DraftToken: c.DraftToken, SaveToken: c.SaveToken, HeldToken: c.HeldToken, Copy: c.Copy, Took: r.TookNS, Steps: []costsRow{}}
+	out := costsOutput{Model: info.Model, Device: info.DeviceName, PrefillToken: c.PrefillToken, PrefillFar: c.PrefillFar, PrefillWide: c.PrefillFarWide, WideRows: c.WideRows,
+		DraftToken: c.DraftToken, SaveToken: c.SaveToken, HeldToken: c.HeldToken, Copy: c.Copy, Took: r.TookNS, Steps: []costsRow{}}
 	for b := range measured(r) {
 		out.Steps = append(out.Steps, costsRow{min(1<<b, r.Largest), c.Step[b], r.Samples[b]})
 	}
@@ -152,6 +156,7 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 	}
 	pairs := [][2]string{
 		{"a prompt token", costText(r.Costs.PrefillToken, fmt.Sprintf(" (%.0f a second)", r.PrefillPerSecond()))},
+		{"the same with 1,024 before it", farText(&r.Costs)},
 		{"a draft by the drafter", costText(r.Costs.DraftToken, "")},
 		{"a copied prefix", costText(r.Costs.Copy, "")},
 		{"a token saved and restored", costText(r.Costs.SaveToken, "")},
@@ -164,6 +169,15 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 		pairs = append(pairs, [2]string{"drafts between those shown", "are taken to lie on a line between them"})
 	}
 	return printPairs(t.out, pairs)
+}
+
+// farText is what distance costs a prompt token.
+func farText(c *gpu.Costs) string {
+	text := costText(c.PrefillFar, " more")
+	if c.WideRows > 0 {
+		text += "; " + costText(c.PrefillFarWide, fmt.Sprintf(" in a step of %d tokens and more", c.WideRows))
+	}
+	return text
 }
 
 func milliseconds(ns int64) string {

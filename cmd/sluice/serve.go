@@ -19,7 +19,7 @@ var valueFlags = []struct{ flag, key, usage string }{
 	{"device", "device", "what computes: auto, cpu, a device that the libraries offer, by name or kind (CUDA0, cuda), or sim:..., which is simulated (default auto)"},
 	{"threads", "compute.threads", "CPU threads of a step (default one for each core)"},
 	{"kv", "compute.kv", "layout of the KV cache: unified, or split, which is slower, and exact in any company (default unified)"},
-	{"kv-type", "compute.kv_type", "type of the KV cache: auto, q8_0, f16 (default auto: q8_0 on the CPU, f16 on a GPU)"},
+	{"kv-type", "compute.kv_type", "type of the KV cache: auto, q8_0, f16 (default auto: q8_0 with --kv split on the CPU, f16 elsewhere)"},
 	{"gpu-layers", "compute.gpu_layers", "layers on the GPU; the CPU computes the rest (default all)"},
 	{"flash-attention", "compute.flash_attention", "auto, on, off; a q8_0 KV cache needs it (default auto)"},
 	{"measure", "compute.measure", "measure step times at the start: auto, when they are not known yet; off; fresh, each time (default auto)"},

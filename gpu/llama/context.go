@@ -163,9 +163,9 @@ func (c *Context) checkMemory() error {
 func (c *Context) makeContext() (warnings []string, err error) {
 	types := []string{c.opts.KVType}
 	if c.opts.KVType == "" {
-		types = []string{KVQ8_0, KVF16}
-		if c.device.GPU || c.opts.FlashAttention == FlashOff {
-			types = []string{KVF16}
+		types = []string{KVF16}
+		if !c.device.GPU && c.opts.KVLayout == LayoutSplit && c.opts.FlashAttention != FlashOff {
+			types = []string{KVQ8_0, KVF16}
 		}
 	}
 	for _, t := range types {
@@ -248,6 +248,10 @@ func (c *Context) spareSeqs() int {
 	return min(maxSpareSeqs, ids-c.opts.MaxSeqs)
 }
 
+// tiledRows is from how many rows on the CPU computes attention over an f16 cache in tiles (GGML_FA_TILE_Q of ggml-cpu), each key once
+// for all rows of a tile. In a split cache the rows of one sequence would have to be as many.
+const tiledRows = 64
+
 // describe reads the sizes back: llama.cpp rounds the KV cache up and may cut the batch down.
 func (c *Context) describe() gpu.Info {
 	info := gpu.Info{
@@ -267,6 +271,9 @@ func (c *Context) describe() gpu.Info {
 		if c.opts.KVLayout == LayoutUnified {
 			info.SharedKV, info.CopyMin = true, copyMinShared
 		}
+	}
+	if !c.device.GPU && c.opts.KVLayout == LayoutUnified && c.opts.KVType == KVF16 && c.opts.FlashAttention != FlashOff {
+		info.WideRows = tiledRows
 	}
 	return info
 }

@@ -43,7 +43,7 @@ func TestMixedBatchEqualsSingle(t *testing.T) {
 	}
 	for _, layout := range []string{LayoutSplit, LayoutUnified} {
 		t.Run(layout, func(t *testing.T) {
-			d := open(t, func(o *Options) { o.KVLayout = layout })
+			d := open(t, func(o *Options) { o.KVLayout, o.KVType = layout, KVQ8_0 })
 			forward(t, d, gpu.Item{Seq: 3, Tokens: tokens[0][:plen[0]], Logits: 1}, gpu.Item{Seq: 1, Tokens: tokens[1][:plen[1]], Logits: 1})
 			same(t, d, 0, 0, 0, 0)
 			same(t, d, 1, 0, 1, 0)

@@ -211,13 +211,13 @@ func same(t *testing.T, got, want []float32, what string) {
 }
 
 // In one pool of cells a prefix that two sequences have is the same cells, in the order in which it was computed: what is
-// computed on a copy is then exact as well, as long as nothing was freed before it.
+// computed on a copy is then exact as well, as long as nothing was freed before it, and the cache is of the type that is exact.
 func TestSharedPrefixComputesTheSame(t *testing.T) {
 	const prefix = 70
 	tokens := running(4, 100)
 	ref := open(t, split1)
 	want := reference(t, ref, tokens, len(tokens))
-	d := open(t, nil)
+	d := open(t, func(o *Options) { o.KVType = KVQ8_0 })
 	forward(t, d, gpu.Item{Seq: 1, Tokens: tokens[:prefix]})
 	for _, to := range []int{0, d.Info().MaxSeqs, d.Info().MaxSeqs + d.Info().SpareSeqs - 1} {
 		if err := d.Copy(1, to, prefix); err != nil {

@@ -194,12 +194,23 @@ func TestRestoreIntoAFullCache(t *testing.T) {
 	checkCells(t, d)
 }
 
-// The type of the cache is what was asked for, q8_0 on the CPU unless it was: a value takes 2 bytes at f16, and 34 for 32 of them
-// at q8_0.
+// The type of the cache is what was asked for, and unless it was q8_0 in a split cache on the CPU, and f16 elsewhere: a value takes 2
+// bytes at f16, and 34 for 32 of them at q8_0. Only a unified cache at f16 has a better price for prompts in wide steps.
 func TestKVTypeIsWhatWasAskedFor(t *testing.T) {
 	const values = 30 * 2 * 3 * 64 // of a token: layers, keys and values, heads, width of a head
-	for want, bytes := range map[string]int{KVF16: values * 2, KVQ8_0: values * 34 / 32, "": values * 34 / 32} {
-		d := open(t, func(o *Options) { o.KVType = want })
+	const f16, q8 = values * 2, values * 34 / 32
+	for _, c := range []struct {
+		want, layout string
+		bytes, wide  int
+	}{
+		{KVF16, LayoutUnified, f16, tiledRows}, {KVQ8_0, LayoutUnified, q8, 0}, {"", LayoutUnified, f16, tiledRows},
+		{KVF16, LayoutSplit, f16, 0}, {KVQ8_0, LayoutSplit, q8, 0}, {"", LayoutSplit, q8, 0},
+	} {
+		d := open(t, func(o *Options) { o.KVType, o.KVLayout = c.want, c.layout })
+		want, bytes := c.want+" "+c.layout, c.bytes
+		if got := d.Info().WideRows; got != c.wide {
+			t.Errorf("%q: wide from %d rows on", want, got)
+		}
 		tokens, _ := alone(t, d, encode(t, d, "One, two, three, four,"), 6)
 		if text := spell(d.Tokenizer(), tokens); !strings.Contains(text, " five, six") {
 			t.Errorf("%q: it says %q", want, text)

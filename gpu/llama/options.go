@@ -47,7 +47,7 @@ type Options struct {
 	MaxSeqs        int    // sequences at a time, 1..256; default 16
 	MaxBatchTokens int    // tokens of one Forward, at least MaxSeqs; default 512
 	Threads        int    // CPU threads of a Forward, at most the number of CPUs; default: the physical cores the process may use
-	KVType         string // KVF16 or KVQ8_0; default KVQ8_0 on the CPU, where it is batch-invariant, KVF16 on a GPU
+	KVType         string // KVF16 or KVQ8_0; default KVQ8_0 in a split cache on the CPU, where it is batch-invariant, KVF16 elsewhere
 	KVLayout       string // LayoutUnified (default) or LayoutSplit
 	FlashAttention string // FlashAuto (default), FlashOn or FlashOff; a q8_0 KV cache needs it
 

@@ -19,7 +19,7 @@ func TestSetupNamesWhatStepTimesDependOn(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, change := range map[string]func(*Options){
-		"nothing": nil, "layout": split, "type": func(o *Options) { o.KVType = KVF16 }, "cache": func(o *Options) { o.KVTokens = 2048 },
+		"nothing": nil, "layout": split, "type": func(o *Options) { o.KVType = KVQ8_0 }, "cache": func(o *Options) { o.KVTokens = 2048 },
 		"sequences": func(o *Options) { o.MaxSeqs = 5 }, "batch": func(o *Options) { o.MaxBatchTokens = 128 },
 		"flash": func(o *Options) { o.FlashAttention = FlashOff }, "model": func(o *Options) { o.ModelPath = published },
 		"a copy of the model": func(o *Options) { o.ModelPath = link },

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Limit   time.Duration // when to stop taking samples; 0 = DefaultLimit. What has begun is finished
 	Drafter gpu.Drafter   // the one beside the device; nil = none
-	Plain   bool          // only prompts, and steps without drafts
+	Plain   bool          // only prompts at their beginning, and steps without drafts
 
 	now func() time.Time // a test's clock
 }
@@ -75,7 +75,7 @@ func (r *run) all() error {
 	if err := r.warmUp(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{r.prefill, r.moves, r.holding, r.drafting, r.steps} {
+	for _, part := range []func() error{r.prefill, r.far, r.moves, r.holding, r.drafting, r.steps} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -17,9 +17,17 @@ type clocked struct {
 	profile sim.Profile
 	at      time.Time
 	steps   int
-	slow    int  // every slow-th step takes ten times as long; 0 = none does
-	busy    bool // every step takes one to four times as long
-	held    int  // ns that each row takes for each token that a spare sequence holds
+	slow    int    // every slow-th step takes ten times as long; 0 = none does
+	busy    bool   // every step takes one to four times as long
+	held    int    // ns that each row takes for each token that a spare sequence holds
+	far     [2]int // ns that each token takes for each one before it, in a step of less than wide tokens and of more
+	wide    int
+}
+
+func (c *clocked) Info() gpu.Info {
+	info := c.Device.Info()
+	info.WideRows = c.wide
+	return info
 }
 
 func clock(t *testing.T, o sim.Options) *clocked {
@@ -34,10 +42,16 @@ func clock(t *testing.T, o sim.Options) *clocked {
 
 func (c *clocked) Forward(b *gpu.Batch) error {
 	var parts []sim.Part
+	rows, before := 0, 0
 	for _, it := range b.Items {
 		parts = append(parts, sim.Part{Context: it.Pos, New: len(it.Tokens), Logits: it.Logits})
+		rows, before = rows+len(it.Tokens), before+len(it.Tokens)*it.Pos
 	}
-	ns := c.profile.StepNS(parts) + int64(len(parts)*c.spareTokens()*c.held)
+	far := c.far[0]
+	if c.wide > 0 && rows >= c.wide {
+		far = c.far[1]
+	}
+	ns := c.profile.StepNS(parts) + int64(len(parts)*c.spareTokens()*c.held) + int64(before*far)
 	if c.steps++; c.slow > 0 && c.steps%c.slow == 0 {
 		ns *= 10
 	}
@@ -126,6 +140,39 @@ func TestWhatHeldTokensCost(t *testing.T) {
 				t.Errorf("a held token costs %d ns a row, not %d", got, held)
 			}
 		}
+	}
+}
+
+// What is before a prompt token costs what it costs, in both kinds of steps where there are two, unless finding out would take too long.
+func TestWhatDistanceCosts(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		far       [2]int
+		wide      int
+		limit     time.Duration
+		want      [2]int64 // for 1,024 tokens
+		wideWants int
+	}{
+		{"none", [2]int{}, 0, time.Hour, [2]int64{}, 0},
+		{"one price", [2]int{2500, 2500}, 0, time.Hour, [2]int64{2500 * 1024, 0}, 0},
+		{"two prices", [2]int{2500, 900}, 64, time.Hour, [2]int64{2500 * 1024, 900 * 1024}, 64},
+		{"wide from two rows on", [2]int{2500, 900}, 2, time.Hour, [2]int64{2500 * 1024, 900 * 1024}, 2},
+		{"more rows than a step may have", [2]int{2500, 900}, 4096, time.Hour, [2]int64{}, 0},
+		{"no time", [2]int{2500, 900}, 64, 100 * time.Millisecond, [2]int64{}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := clock(t, sim.Options{})
+			d.far, d.wide = c.far, c.wide
+			r := d.measure(t, Options{Limit: c.limit}).Costs
+			for i, got := range []int64{r.PrefillFar, r.PrefillFarWide} {
+				if want := c.want[i]; got < want*99/100 || got > want {
+					t.Errorf("price %d is %d ns, not %d", i, got, want)
+				}
+			}
+			if r.WideRows != c.wideWants {
+				t.Errorf("wide from %d rows on, not %d", r.WideRows, c.wideWants)
+			}
+		})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 type Store struct{ Dir string }
 
 // format is the version of the files.
-const format = 2
+const format = 3
 
 // file is a report as it is kept.
 type file struct {

@@ -167,11 +167,11 @@ func TestTheModelsTextIsExactUnderSplitKV(t *testing.T) {
 	}
 }
 
-// Alone the text is exact under the unified KV as well.
+// Alone the text is exact under the unified KV as well, with the type that is exact.
 func TestTheModelsTextIsExactAloneUnderUnifiedKV(t *testing.T) {
 	var texts [2][]string
 	for i, k := range []uint32{0, 15} {
-		f := onModel(t, llama.LayoutUnified, func(c *engine.Config) {
+		f := onDevice(t, func(o *llama.Options) { o.KVLayout, o.KVType = llama.LayoutUnified, llama.KVQ8_0 }, func(c *engine.Config) {
 			c.NoPrefixCache = true
 			c.Policies = &source{d: fixedK{k}}
 		})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluice-dev/sluice/gpu"
 	"github.com/sluice-dev/sluice/host/sched"
 	"github.com/sluice-dev/sluice/plugins/abi"
 )
@@ -193,5 +194,59 @@ func TestStepsGrowWhereFirstTokensAreLate(t *testing.T) {
 				t.Errorf("%d of %d first tokens came after more than 10 s", late, len(firsts))
 			}
 		})
+	}
+}
+
+// A token far from its sequence's beginning costs several at it. Steps are as long as with others, the oldest prompt has half of the
+// time and not of the tokens, and what comes short beside it is not held up by the price of a long one.
+func TestTheBudgetIsOfTimeAndNotOfTokens(t *testing.T) {
+	cfg := sched.DefaultConfig(32, 8192, 1<<20, 1<<21)
+	cfg.Costs = gpu.Costs{PrefillToken: 1e6, PrefillFar: 2500 * 1024}
+	d := pace(t, cfg, nil, 12e6, 1e6)
+	d.far = [2]int64{2500, 2500}
+	chat := d.chat(8, 1<<18)
+	var shorts, longs []*sched.Request
+	for i := range 160 {
+		at := int64(1e9) + int64(i)*250e6
+		shorts = append(shorts, d.add(at, &sched.Request{ID: uint64(1000 + i), PromptTokens: 32, MaxTokens: 8}))
+		if i%80 == 0 {
+			longs = append(longs, d.add(at, &sched.Request{ID: uint64(100 + i), PromptTokens: 3000, MaxTokens: 8}))
+		}
+	}
+	d.run(45e9)
+	for _, r := range shorts {
+		if wait := r.FirstToken - r.Arrival; r.FirstToken == 0 || wait > 500e6 {
+			t.Errorf("the short prompt %d waited for %d ms", r.ID, wait/1e6)
+		}
+	}
+	for _, r := range longs { // 3,000 tokens take 14 s alone
+		if wait := r.FirstToken - r.Arrival; wait > 30e9 {
+			t.Errorf("the long prompt %d waited for %d ms", r.ID, wait/1e6)
+		}
+	}
+	if worst := slices.Max(d.mixed[8:]); worst > 75e6 || chat[0].MaxGap > 75e6 {
+		t.Errorf("steps take up to %d ms", worst/1e6)
+	}
+}
+
+// A device that computes prompts at a better price in steps of 64 rows and more gets such steps, while nothing decodes that would wait
+// for them, and while they fit the time.
+func TestStepsAreAsWideAsTheDeviceLikesThem(t *testing.T) {
+	cfg := large()
+	cfg.Costs = gpu.Costs{PrefillToken: 1e6, PrefillFar: 5000 * 1024, PrefillFarWide: 2000 * 1024, WideRows: 64}
+	cfg.Costs.Step[0][0] = 10e6
+	d := pace(t, cfg, nil, 10e6, 1e6)
+	d.far, d.wide = [2]int64{5000, 2000}, 64
+	long := d.add(d.now, &sched.Request{ID: 1, PromptTokens: 6000, MaxTokens: 1})
+	d.run(60e9)
+	if long.FirstToken == 0 {
+		t.Fatal("the prompt does not end")
+	}
+	// 64 tokens at position 6,000 take 842 ms, 4 targets are 180 ms: a narrow step would have 5 tokens, at 31 ms each.
+	if got := slices.Max(d.took); got > 900e6 {
+		t.Errorf("a step took %d ms", got/1e6)
+	}
+	if least := int64(6000 * (1e6 + 3000*2000)); long.FirstToken > least*5/4 {
+		t.Errorf("the prompt took %d ms, and %d with the better price", long.FirstToken/1e6, least/1e6)
 	}
 }

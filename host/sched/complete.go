@@ -30,12 +30,21 @@ func (c *Core) Complete(now int64, results []Result) {
 	}
 	moved := slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == OpSave || op.Kind == OpRestore })
 	if failed < len(b.Rows) && !moved { // the time of a save or a restore says nothing of the tokens'
-		c.pace.learn(b.decoding, b.Tokens-b.decoding, now-b.started)
+		c.pace.learn(b.decoding, b.Tokens-b.decoding, c.promptWork(b), now-b.started)
 	}
 	if failed == 0 && !moved && b.Tokens == b.decoding {
 		c.goodput.Took(b.decoding, drafted, now-b.started)
 	}
 	c.stepTime(now, now-b.started, prefilled)
+}
+
+// promptWork is the work on prompts in a step.
+func (c *Core) promptWork(b *Batch) (w int64) {
+	slope := c.pace.price.slope(b.Tokens)
+	for _, row := range b.Rows[b.decoding:] {
+		w += work(row.Start, row.Tokens, slope)
+	}
+	return w
 }
 
 func (c *Core) stepTime(now, ns int64, prefilled int) {

@@ -50,15 +50,14 @@ func (c *Core) placeClaim(f *filling) {
 	if f.claim == nil {
 		return
 	}
-	rest := 0
+	var rest share
 	if c.prefills() {
-		rest = f.prefill / 2
+		f.prompts, rest = f.prompts.half(), f.prompts.rest()
 	}
-	f.prefill -= rest
 	if !c.enter(f, f.claim, c.wayIn(f.claim)) {
 		panic(fmt.Sprintf("BUG: a place was cleared for request %d and it cannot enter", f.claim.ID))
 	}
-	f.prefill += rest
+	f.prompts.add(rest)
 }
 
 // prefills reports whether a running request still has a prompt to compute.
@@ -78,7 +77,7 @@ func (c *Core) placeNewcomers(f *filling, longest int) {
 	c.pick = queue
 	c.blocked = c.blocked[:0]
 	for _, r := range queue {
-		if f.prefill <= 0 || f.tokens <= 0 || len(c.running) >= f.lim.seqs || len(c.blocked) == maxBlocked {
+		if f.prompts.none() || f.tokens <= 0 || len(c.running) >= f.lim.seqs || len(c.blocked) == maxBlocked {
 			return
 		}
 		if r.core.place != placeWaiting || !c.isShort(r, longest) {
@@ -124,7 +123,7 @@ func (c *Core) tryEnter(f *filling, r *Request) (entered, lacksKV bool) {
 		return false, false
 	}
 	if !c.enter(f, r, e) {
-		return false, f.tokens > 0 && f.prefill > 0
+		return false, f.tokens > 0 && !f.prompts.none()
 	}
 	return true, false
 }
@@ -135,7 +134,7 @@ func (c *Core) enter(f *filling, r *Request, e entry) bool {
 	if e.soon { // and r cannot wait
 		e = entry{kind: entryEmpty, need: c.entryBlocks(r)}
 	}
-	n := min(r.known()-e.tokens, f.prefill, f.tokens, f.lim.chunk)
+	n := min(r.known()-e.tokens, f.prompts.of(e.tokens, f.slope), f.tokens, f.lim.chunk)
 	if n <= 0 || e.need > c.kv.available() {
 		return false
 	}
@@ -153,8 +152,7 @@ func (c *Core) enter(f *filling, r *Request, e entry) bool {
 		c.countHit(r)
 		c.started(f, r)
 	}
-	c.place(f, r, n)
-	f.prefill -= n
+	c.placePrompt(f, r, n)
 	return true
 }
 

@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 // measured before, if anything was, and learns from each step. Its state follows from those alone.
 type pace struct {
 	decode  [len(gpu.Costs{}.Step)]duration // of steps without prompt tokens, by bucket of decoding rows
+	price   price
 	prefill rate
 	most    int  // prompt tokens of the largest step so far
 	given   bool // the rate was measured before, so that it need not be found step by step
@@ -21,8 +21,9 @@ func newPace(costs *gpu.Costs) (p pace) {
 	for i := range p.decode {
 		p.decode[i].mean = costs.Step[i][0]
 	}
+	p.price = newPrice(costs)
 	if costs.PrefillToken > 0 {
-		p.prefill.add(costs.PrefillToken*givenTokens, givenTokens)
+		p.prefill.add(costs.PrefillToken*givenTokens, givenTokens*unit)
 		p.given = true
 	}
 	return p
@@ -34,8 +35,8 @@ const givenTokens = 256
 // bucketOf is the place in gpu.Costs.Step of a step with n >= 1 rows.
 func bucketOf(n int) int { return min(bits.Len(uint(n-1)), len(gpu.Costs{}.Step)-1) }
 
-// learn takes in a step that took ns for its decoding rows and its prompt tokens.
-func (p *pace) learn(decoding, prompt int, ns int64) {
+// learn takes in a step that took ns for its decoding rows and its prompt tokens, which were so much work.
+func (p *pace) learn(decoding, prompt int, work, ns int64) {
 	ns = min(ns, longest)
 	switch {
 	case ns <= 0:
@@ -49,7 +50,7 @@ func (p *pace) learn(decoding, prompt int, ns int64) {
 			rows = min(p.decoding(1), ns/2) // what any step takes
 		}
 		p.most = max(p.most, prompt)
-		p.prefill.add(max(0, ns-rows), int64(prompt))
+		p.prefill.add(max(0, ns-rows), work)
 	}
 }
 
@@ -75,34 +76,33 @@ func (p *pace) decoding(rows int) int64 {
 // firstChunk is the prompt tokens of a step beside decoding rows while nothing is known of their cost.
 const firstChunk = 128
 
-// fits is how many prompt tokens fit into a step of ns beside so many decoding rows. ok is false while nothing is known. It goes
-// at most to twice what has been tried: cost does not grow in a line for ever.
-func (p *pace) fits(decoding int, ns int64) (tokens int, ok bool) {
-	total, of := p.prefill.cost, p.prefill.tokens
+// room is how much work on prompts fits into a step of ns beside so many decoding rows, and how many tokens it may be at most: twice
+// what has been tried, since cost does not grow in a line for ever. ok is false while nothing is known.
+func (p *pace) room(decoding int, ns int64) (work int64, most int, ok bool) {
+	total, of := p.prefill.cost, p.prefill.work
 	if of == 0 {
-		return 0, false
+		return 0, 0, false
 	}
-	room := min(ns, longest) - p.decoding(decoding)
-	switch {
-	case room <= 0:
-		return 0, true
-	case total == 0:
-		tokens = maxTokens
-	default:
-		tokens = int(min(scaled(room, of, total), maxTokens))
-	}
+	most = maxTokens
 	if !p.given {
-		tokens = min(tokens, max(2*p.most, firstChunk))
+		most = max(2*p.most, firstChunk)
 	}
-	return tokens, true
+	switch left := min(ns, longest) - p.decoding(decoding); {
+	case left <= 0:
+		return 0, most, true
+	case total == 0:
+		return maxWork, most, true
+	default:
+		return min(scaled(left, of, total), maxWork), most, true
+	}
 }
 
-// prompt is the time of so many prompt tokens beside what any step takes, longest at most; 0 = nothing is known of their cost.
+// prompt is the time of a prompt of so many tokens beside what any step takes, longest at most; 0 = nothing is known of their cost.
 func (p *pace) prompt(tokens int) int64 {
-	if p.prefill.tokens == 0 {
+	if p.prefill.work == 0 {
 		return 0
 	}
-	return min(scaled(int64(tokens), p.prefill.cost, p.prefill.tokens), longest)
+	return min(scaled(work(0, tokens, p.price.slope(tokens)), p.prefill.cost, p.prefill.work), longest)
 }
 
 // Bounds of what is computed with: more tokens, and more time, than any step has.
@@ -126,23 +126,23 @@ func (d *duration) add(ns int64) {
 	d.mean += (d.seen.middle().cost - d.mean) / 8
 }
 
-// rate is cost by token over the last steps or so, each counted by its tokens, deaf to a single one that stands out. Both sums fade.
+// rate is cost by work over the last steps or so, deaf to a single one that stands out. Both sums fade.
 type rate struct {
-	cost, tokens int64
-	seen         recent
+	cost, work int64
+	seen       recent
 }
 
-func (r *rate) add(cost, tokens int64) {
-	r.seen.push(sample{cost, tokens})
+func (r *rate) add(cost, work int64) {
+	r.seen.push(sample{cost, work})
 	s := r.seen.middle()
 	r.cost += s.cost<<fine - r.cost/8
-	r.tokens += s.tokens<<fine - r.tokens/8
+	r.work += s.work<<fine - r.work/8
 }
 
 // fine is the binary places that a rate's sums have, so that small steps fade too.
 const fine = 4
 
-type sample struct{ cost, tokens int64 }
+type sample struct{ cost, work int64 }
 
 // recent is the last three samples.
 type recent struct {
@@ -155,13 +155,13 @@ func (r *recent) push(s sample) {
 	r.n++
 }
 
-// middle is the one of middle cost by token; while there are fewer than three, the newest.
+// middle is the one of middle cost by work; while there are fewer than three, the newest.
 func (r *recent) middle() sample {
 	if r.n < len(r.last) {
 		return r.last[r.n-1]
 	}
 	by := r.last
-	slices.SortFunc(by[:], func(a, b sample) int { return cmp.Compare(a.cost*b.tokens, b.cost*a.tokens) })
+	slices.SortFunc(by[:], sample.cheaper)
 	return by[1]
 }
 
@@ -172,13 +172,13 @@ const headroom = 90
 // longer: large enough to compute prompts at the device's best rate.
 const idleTarget = 4
 
-// promptTokens is how many prompt tokens the step may hold beside the rows that are in it, which decode: as many as a policy says,
-// else as many as keep the step's predicted time below the smallest TPOT objective among the classes concerned, longer where somebody's
-// first token is late, and a KV block at least, so that both sides go on.
-func (c *Core) promptTokens(f *filling) int {
+// budget is how much the step may hold of prompts beside the rows that are in it, which decode: as many tokens as a policy says, else as
+// much as keeps the step's predicted time below the smallest TPOT objective among the classes concerned, longer where somebody's first
+// token is late, and something always, so that both sides go on.
+func (c *Core) budget(f *filling) share {
 	decoding, hard := len(c.batch.Rows), c.cfg.MaxBatchTokens
 	if f.lim.budgeted {
-		return min(f.lim.prefill, f.tokens)
+		return share{min(f.lim.prefill, f.tokens), maxWork}
 	}
 	target, guess := c.target(decoding), firstChunk
 	if decoding > 0 {
@@ -186,18 +186,57 @@ func (c *Core) promptTokens(f *filling) int {
 	} else {
 		target, guess = target*idleTarget, guess*idleTarget
 	}
-	n := hard
-	if target > 0 {
-		fits, known := c.pace.fits(decoding, target/100*headroom)
-		if !known {
-			fits = guess
-		}
-		n = max(fits, c.cfg.BlockSize)
+	hard = min(hard, f.tokens)
+	if target <= 0 {
+		return share{hard, maxWork}
 	}
+	fits, most, known := c.pace.room(decoding, target/100*headroom)
+	if !known {
+		fits, most = int64(guess)*unit, guess
+	}
+	most = max(most, c.cfg.BlockSize)
 	if f.lim.chunked {
-		n = max(n, f.lim.chunk)
+		most = max(most, f.lim.chunk)
 	}
-	return min(n, hard, f.tokens)
+	hard = min(hard, most)
+	return share{hard, c.enough(f, fits, decoding, hard)}
+}
+
+// enough is the work on prompts in a step where so much fits: what a KV block costs at the beginning of its sequence, at least; the chunk
+// that a policy names; and where nothing decodes, as many rows as the device needs for its better price. It says at which price the
+// step's prompts are computed.
+func (c *Core) enough(f *filling, fits int64, decoding, most int) int64 {
+	p := &c.pace.price
+	start, left := c.promptsLeft(f)
+	if more := p.wide - decoding; more > 0 && more <= min(left, most) {
+		if need := work(start, more, p.farWide); fits >= need || decoding == 0 {
+			f.slope = p.farWide
+			return max(fits, need)
+		}
+	}
+	f.slope = p.slope(decoding)
+	fits = max(fits, int64(c.cfg.BlockSize)*unit)
+	if f.lim.chunked {
+		fits = max(fits, work(start, f.lim.chunk, f.slope))
+	}
+	return fits
+}
+
+// promptsLeft is where the oldest prompt among the running stands, and how many tokens of prompts could be in the step: what runs and
+// the next that enters.
+func (c *Core) promptsLeft(f *filling) (start, left int) {
+	for _, r := range c.running {
+		if n := r.known() - r.Computed; n > 1 {
+			if left == 0 {
+				start = r.Computed
+			}
+			left += n
+		}
+	}
+	if r := c.head(f); c.mayEnter(f, r, nil) {
+		left += r.known() - r.core.inCache
+	}
+	return start, left
 }
 
 // target is the smallest TPOT objective of the classes that decode in the step, or else of those that run or wait; 0 = none has one.

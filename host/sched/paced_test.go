@@ -16,6 +16,8 @@ type paced struct {
 	*sched.Core
 	t           *testing.T
 	base, token int64
+	far         [2]int64 // ns that a token takes for each one before it, in a step of less than wide tokens and of more
+	wide        int
 	now         int64
 	arrivals    []*sched.Request // by arrival
 	took        []int64          // of each step
@@ -68,15 +70,20 @@ func (d *paced) run(until int64) {
 
 // note computes what a step takes.
 func (d *paced) note(b *sched.Batch) int64 {
-	decoding, prompt := 0, 0
+	decoding, prompt, before := 0, 0, 0
 	for i := range b.Rows {
 		if r := &b.Rows[i]; r.Sample && r.Req.Generated > 0 && r.Tokens == 1 {
 			decoding++
 		} else {
 			prompt += r.Tokens
+			before += r.Tokens * (r.Start + r.Tokens/2)
 		}
 	}
-	ns := d.base + d.token*int64(prompt+decoding)
+	far := d.far[0]
+	if d.wide > 0 && b.Tokens >= d.wide {
+		far = d.far[1]
+	}
+	ns := d.base + d.token*int64(prompt+decoding) + far*int64(before)
 	d.took = append(d.took, ns)
 	if decoding > 0 && prompt > 0 {
 		d.mixed, d.prompt = append(d.mixed, ns), append(d.prompt, prompt)

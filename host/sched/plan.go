@@ -34,7 +34,8 @@ type filling struct {
 	batchBy  abi.PolicyID
 	rankBy   abi.PolicyID
 	tokens   int        // left in the step
-	prefill  int        // prompt tokens left in the step
+	prompts  share      // what is left in the step for prompts
+	slope    int64      // the price of a prompt token's distance from its sequence's beginning, in this step
 	unranked int        // waiting requests that the policies did not rank; they stand behind those that they did
 	order    []*Request // see Core.queue
 	ordered  bool
@@ -62,7 +63,7 @@ func (c *Core) Plan(now int64) *Batch {
 	c.clearPlace(&f)
 	c.placeDecodes(&f)
 	c.batch.decoding = len(c.batch.Rows)
-	f.prefill = c.promptTokens(&f)
+	f.prompts = c.budget(&f)
 	c.placeClaim(&f)
 	c.placePrompts(&f)
 	if len(c.batch.Rows) == 0 && !c.force(&f) {
@@ -176,11 +177,11 @@ func (c *Core) placePrompts(f *filling) {
 	}
 	c.prefilling = todo
 	if len(todo) > 0 {
-		share := f.prefill
+		part := f.prompts
 		if len(todo) > 1 || c.mayEnter(f, c.head(f), nil) {
-			share = (f.prefill + 1) / 2
+			part = part.half()
 		}
-		c.placePrefill(f, todo[0], share)
+		c.placePrefill(f, todo[0], part)
 		todo = todo[1:]
 	}
 	if len(todo) > 0 {
@@ -188,18 +189,23 @@ func (c *Core) placePrompts(f *filling) {
 		c.placeNewcomers(f, todo[0].known()-todo[0].Computed)
 	}
 	for _, r := range todo {
-		c.placePrefill(f, r, f.prefill)
+		c.placePrefill(f, r, f.prompts)
 	}
 	c.placeNewcomers(f, maxTokens)
 }
 
-func (c *Core) placePrefill(f *filling, r *Request, budget int) {
-	n := min(r.known()-r.Computed, budget, f.lim.chunk, f.prefill)
+func (c *Core) placePrefill(f *filling, r *Request, part share) {
+	n := min(r.known()-r.Computed, part.of(r.Computed, f.slope), f.lim.chunk)
 	if r.core.place != placeRunning || n <= 0 || !c.grow(f, r, r.Computed+n) {
 		return
 	}
+	c.placePrompt(f, r, n)
+}
+
+// placePrompt adds r to the batch with n of its prompt's tokens, and takes them off what is left for prompts.
+func (c *Core) placePrompt(f *filling, r *Request, n int) {
+	f.prompts.take(r.Computed, n, f.slope)
 	c.place(f, r, n)
-	f.prefill -= n
 }
 
 // force lets the head in whatever the policies say, once something has waited for StallAfter while nothing ran.
@@ -216,7 +222,7 @@ func (c *Core) force(f *filling) bool {
 		return false
 	}
 	f.lim = limits{seqs: c.limitSeqs(c.cfg.MaxSeqs), tokens: c.cfg.MaxBatchTokens, chunk: c.cfg.MaxBatchTokens, kvCeiling: c.cfg.Blocks}
-	f.tokens, f.prefill = f.lim.tokens, f.lim.tokens
+	f.tokens, f.prompts = f.lim.tokens, share{f.lim.tokens, maxWork}
 	if !c.enter(f, head, c.wayIn(head)) {
 		return false
 	}
