@@ -19,6 +19,14 @@ func (c *Core) head(f *filling) *Request {
 	return nil
 }
 
+// next is the head where the batch plan lets it take a place now; nil = it does not, or nobody waits.
+func (c *Core) next(f *filling) *Request {
+	if r := c.head(f); c.mayEnter(f, r, nil) {
+		return r
+	}
+	return nil
+}
+
 // mayEnter reports whether the batch plan lets r take a place now, KV blocks left aside. A running request that would
 // leave first may be named as gone.
 func (c *Core) mayEnter(f *filling, r, gone *Request) bool {

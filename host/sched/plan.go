@@ -165,9 +165,9 @@ func (c *Core) placeDecodes(f *filling) {
 	}
 }
 
-// placePrompts shares the prompt tokens that are left in the step: the oldest prefill gets at least half of them, so that it ends. Then the
-// shortest come first, so that a short prompt is not stuck behind long ones: newcomers no longer than what runs, what runs, and
-// other newcomers.
+// placePrompts shares what the step may hold of prompts: half of it at least is for the oldest that runs, so that it ends. The other half
+// goes to the shortest first, so that a short prompt is not stuck behind long ones: newcomers no longer than what runs, what runs, and
+// other newcomers. What they leave is for the oldest again.
 func (c *Core) placePrompts(f *filling) {
 	todo := c.prefilling[:0]
 	for _, r := range c.running {
@@ -176,26 +176,36 @@ func (c *Core) placePrompts(f *filling) {
 		}
 	}
 	c.prefilling = todo
-	if len(todo) > 0 {
-		part := f.prompts
-		if len(todo) > 1 || c.mayEnter(f, c.head(f), nil) {
-			part = part.half()
-		}
-		c.placePrefill(f, todo[0], part)
-		todo = todo[1:]
+	if len(todo) == 0 {
+		c.placeNewcomers(f, maxTokens)
+		return
 	}
-	if len(todo) > 0 {
-		slices.SortStableFunc(todo, func(a, b *Request) int { return cmp.Compare(a.known()-a.Computed, b.known()-b.Computed) })
-		c.placeNewcomers(f, todo[0].known()-todo[0].Computed)
+	oldest, others := todo[0], todo[1:]
+	if len(others) == 0 && c.next(f) == nil {
+		c.placePrefill(f, oldest)
+		c.placeNewcomers(f, maxTokens)
+		return
 	}
-	for _, r := range todo {
-		c.placePrefill(f, r, f.prompts)
+	kept := f.prompts.half()
+	f.prompts = f.prompts.rest()
+	c.placeOthers(f, others)
+	f.prompts.add(kept)
+	c.placePrefill(f, oldest)
+}
+
+func (c *Core) placeOthers(f *filling, running []*Request) {
+	if len(running) > 0 {
+		slices.SortStableFunc(running, func(a, b *Request) int { return cmp.Compare(a.known()-a.Computed, b.known()-b.Computed) })
+		c.placeNewcomers(f, running[0].known()-running[0].Computed)
+	}
+	for _, r := range running {
+		c.placePrefill(f, r)
 	}
 	c.placeNewcomers(f, maxTokens)
 }
 
-func (c *Core) placePrefill(f *filling, r *Request, part share) {
-	n := min(r.known()-r.Computed, part.of(r.Computed, f.slope), f.lim.chunk)
+func (c *Core) placePrefill(f *filling, r *Request) {
+	n := min(r.known()-r.Computed, f.prompts.of(r.Computed, f.slope), f.tokens, f.lim.chunk)
 	if r.core.place != placeRunning || n <= 0 || !c.grow(f, r, r.Computed+n) {
 		return
 	}
