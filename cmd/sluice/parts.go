@@ -88,7 +88,7 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		Dir: policyStore(p.cfg), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
 	})
 	if err != nil {
-		return fmt.Errorf("open policy store: %w", err)
+		return fmt.Errorf("open policy store: %w (policy_store names the folder)", err)
 	}
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
 	p.closers.push(p.policies.Close)
