@@ -100,8 +100,22 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	for _, w := range started.Warnings {
 		p.log.Warn("policies", "warning", w)
 	}
-	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode)
+	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode,
+		"policies", namesAndStates(p.policies.List()))
 	return nil
+}
+
+// namesAndStates is NAME@DIGEST for each policy, with its state where it does not decide.
+func namesAndStates(list []plugins.PolicyInfo) []string {
+	all := []string{}
+	for _, i := range list {
+		text := i.Name + "@" + i.Digest
+		if i.State != plugins.StateActive {
+			text += ": " + string(i.State)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // policyStore is where policies are kept; "" = nowhere.
