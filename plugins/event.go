@@ -93,8 +93,11 @@ func (h *Host) deliver(n notice) {
 
 func (h *Host) logEvent(e Event) {
 	level := slog.LevelInfo
-	if e.Err != nil {
+	switch {
+	case e.Err != nil:
 		level = slog.LevelWarn
+	case e.Kind == EventActivated && e.At == 0:
+		level = slog.LevelDebug // before the loop began: whoever starts a set says in one line which one it is
 	}
 	var attrs []any
 	for _, a := range []struct{ key, value string }{{"policy", e.Name}, {"digest", e.Digest}, {"hook", e.Hook}, {"reason", e.Reason}} {

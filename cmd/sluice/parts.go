@@ -88,7 +88,7 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		Dir: policyStore(p.cfg), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
 	})
 	if err != nil {
-		return fmt.Errorf("open policy store: %w", err)
+		return fmt.Errorf("open policy store: %w (policy_store names the folder)", err)
 	}
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
 	p.closers.push(p.policies.Close)
@@ -100,8 +100,22 @@ func (p *parts) openPolicies(ctx context.Context) error {
 	for _, w := range started.Warnings {
 		p.log.Warn("policies", "warning", w)
 	}
-	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode)
+	p.log.Info("policies are in force", "from", started.Source, "why", started.Why, "revision", started.Revision, "safe_mode", started.SafeMode,
+		"policies", namesAndStates(p.policies.List()))
 	return nil
+}
+
+// namesAndStates is NAME@DIGEST for each policy, with its state where it does not decide.
+func namesAndStates(list []plugins.PolicyInfo) []string {
+	all := []string{}
+	for _, i := range list {
+		text := i.Name + "@" + i.Digest
+		if i.State != plugins.StateActive {
+			text += ": " + string(i.State)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // policyStore is where policies are kept; "" = nowhere.

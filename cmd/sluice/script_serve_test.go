@@ -66,8 +66,8 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Value(servedKey).(map[string]*served)[ts.Name()].cmd.Process.Signal(syscall.SIGHUP))
 }
 
-// stopServer CODE: interrupts the server and waits for it to exit with that code, having printed nothing more.
-func stopServer(ts *testscript.TestScript, neg bool, args []string) {
+// interrupt CODE: interrupts the server and waits for it to exit with that code, having printed nothing more.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(servedKey).(map[string]*served)[ts.Name()]
 	ts.Check(s.cmd.Process.Signal(syscall.SIGINT))
 	for s.lines.Scan() {

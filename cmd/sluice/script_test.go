@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: installed,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": startServer, "stop": stopServer, "hangup": hangup, "keep": keep, "until": until, "damage": damage,
+			"exits": exits, "serve": startServer, "interrupt": interrupt, "hangup": hangup, "keep": keep, "until": until, "damage": damage,
 		},
 	})
 }

@@ -45,15 +45,29 @@ func (c *Core) expire(now int64) {
 	}
 }
 
-// endLate ends a request whose time is over.
+// endLate ends a request whose time is over. Its client is told to come again unless the same request could not be in time on a server
+// with nothing else to do either.
 func (c *Core) endLate(now int64, r *Request) {
-	v := Verdict{Status: c.cfg.Statuses.TTL, Reason: abi.ReasonTTL}
+	v, again := Verdict{Status: c.cfg.Statuses.TTL, Reason: abi.ReasonTTL}, r.TTL <= 0 || r.Enqueued-r.Arrival < r.TTL
 	if overdue(now, r.Deadline) {
 		v = Verdict{Status: c.cfg.Statuses.Deadline, Reason: abi.ReasonDeadline}
+		again = r.Enqueued < r.Deadline && r.Deadline-r.Arrival >= c.leastTime(r)
 	}
-	v.RetryAfter = c.retryAfter()
+	if again {
+		v.RetryAfter = c.retryAfter()
+	}
 	r.Verdict = v
 	c.end(now, r, OutcomeExpired)
+}
+
+// leastTime is what r would take at least if it came again and had the server to itself, in ns, as far as that is known: for each
+// emission so far and one more a step with a single row, and the part of its prompt that is found nowhere. The rate of prompt tokens is
+// the lower of the measured one and that of the last steps, in which small prompts look dearer than they are in a large one.
+func (c *Core) leastTime(r *Request) int64 {
+	_, outside := c.kv.offloadedMatch(r.core.hashes)
+	left := max(0, r.PromptTokens-c.reusable(r, max(c.hit(r), outside))*c.cfg.BlockSize)
+	prompt := min(int64(left)*c.cfg.Costs.PrefillToken, c.pace.prompt(left))
+	return int64(r.Emissions+1)*c.pace.decode[bucketOf(1)].mean + prompt
 }
 
 // SetHostState says from now on that the host serves, drains (arrivals are refused) or is paused: no step starts. Time in the

@@ -76,6 +76,26 @@ func TestWhoWaitsForAPrefixCountsInTheQueue(t *testing.T) {
 	}
 }
 
+// Who waits for a prefix is counted also in a step that has nothing left for newcomers when it has looked at all.
+func TestWhoWaitsForAPrefixIsCountedInAFullStep(t *testing.T) {
+	cfg := sharing(4)
+	cfg.MaxBatchTokens = 16
+	g := newRig(t, cfg, nil)
+	g.arrive(&sched.Request{ID: 1, MaxTokens: 4}, tokens(1, 80))
+	g.step()
+	g.arrive(&sched.Request{ID: 2, MaxTokens: 4}, tokens(2, 90))
+	g.step()
+	g.arrive(&sched.Request{ID: 3, MaxTokens: 4}, tokens(1, 60))
+	rows := g.rows()
+	if st := g.core.State(g.now); len(rows) != 2 || st.WaitingRequests != 1 || st.WaitingDeferred != 1 {
+		t.Errorf("%d rows, %d wait, %d of them for a prefix; want 2, 1, 1", len(rows), st.WaitingRequests, st.WaitingDeferred)
+	}
+	g.run()
+	if st := g.core.State(g.now); st.WaitingDeferred != 0 || g.ended[3].Cached == 0 {
+		t.Errorf("at the end %d wait for a prefix; the third found %d tokens", st.WaitingDeferred, g.ended[3].Cached)
+	}
+}
+
 // Whoever waits for a prefix goes on by itself when the one that computes it is gone, whatever became of it.
 func TestWhoWaitsForAPrefixGoesOnWhenItsComputerIsGone(t *testing.T) {
 	for name, gone := range map[string]func(g *rig){

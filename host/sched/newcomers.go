@@ -76,7 +76,9 @@ func (c *Core) prefills() bool {
 // placeNewcomers fills the places that are left with requests that have no more than so many tokens to compute. One that lacks KV
 // blocks may be overtaken MaxBypass times.
 func (c *Core) placeNewcomers(f *filling, longest int) {
+	before := c.deferred
 	c.deferred = 0
+	defer func() { c.deferred = max(c.deferred, before) }() // another pass of the step may have looked further
 	if len(c.running) >= f.lim.seqs {
 		return
 	}

@@ -59,6 +59,7 @@ func (c *Core) Plan(now int64) *Batch {
 	f := filling{now: now}
 	f.lim, f.batchBy = c.batchLimits()
 	f.tokens = f.lim.tokens
+	c.deferred = 0
 	c.rank(&f)
 	c.clearPlace(&f)
 	c.placeDecodes(&f)

@@ -50,6 +50,7 @@ type soakTotals struct {
 	ended                   map[sched.Outcome]uint64
 	forced, aged, rejecting uint64
 	hits, saves, reloaded   uint64
+	late, hopeless          uint64 // expired, with and without a Retry-After
 	notices                 map[sched.NoticeKind]uint64
 }
 
@@ -63,7 +64,8 @@ func (s *soakTotals) checkCoverage(t *testing.T) {
 			t.Errorf("no request ended as %v", o)
 		}
 	}
-	if s.failed == 0 || s.pauses == 0 || s.drains == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 || s.saves == 0 || s.reloaded == 0 {
+	if s.failed == 0 || s.pauses == 0 || s.drains == 0 || s.swaps == 0 || s.forced == 0 || s.aged == 0 || s.rejecting == 0 || s.hits == 0 || s.saves == 0 || s.reloaded == 0 ||
+		s.late == 0 || s.hopeless == 0 {
 		t.Errorf("the traffic did not meet everything: %+v", *s)
 	}
 }
@@ -89,6 +91,7 @@ type run struct {
 	flying *sched.Batch
 	state  abi.HostState
 	stuck  int64 // since when there is work and no step; 0 = not so
+	single int64 // ns that a step with one row was believed to take before the last action
 	total  *soakTotals
 }
 
@@ -360,6 +363,7 @@ func (x *run) check() error {
 		delete(x.live, r.ID)
 		x.total.ended[r.Outcome]++
 	}
+	x.single = x.core.SingleStep()
 	return nil
 }
 
@@ -371,8 +375,9 @@ func (x *run) checkEnded(l *life) error {
 		return fmt.Errorf("%d emissions", r.Emissions)
 	case refused != (r.Verdict.Status != 0):
 		return fmt.Errorf("the verdict is %+v (I8)", r.Verdict)
-	case r.Verdict.RetryAfter%1e9 != 0 || r.Verdict.RetryAfter > 30e9 || refused && r.Verdict.Status != 400 && r.Verdict.Reason != abi.ReasonDraining && r.Verdict.RetryAfter < 1e9:
-		return fmt.Errorf("Retry-After is %d ns", r.Verdict.RetryAfter)
+	case !x.mayRetryAfter(r, refused):
+		return fmt.Errorf("Retry-After is %d ns after %d emissions; it arrived at %d, came in at %d, and had until %d or %d ns in the queue; a step takes %d ns",
+			r.Verdict.RetryAfter, r.Emissions, r.Arrival, r.Enqueued, r.Deadline, r.TTL, x.single)
 	case r.Scheduled == 0 && r.Generated > 0 || r.Outcome == sched.OutcomeShedFromQueue && r.Scheduled != 0:
 		return fmt.Errorf("it was scheduled at %d", r.Scheduled)
 	case r.Outcome == sched.OutcomeExpired && r.Scheduled != 0 && (r.Deadline == 0 || r.Deadline > r.Ended):
@@ -388,6 +393,35 @@ func (x *run) checkEnded(l *life) error {
 		return fmt.Errorf("nobody rejected it: %+v by %d (I8)", r.Verdict, r.AdmitBy)
 	}
 	return nil
+}
+
+// mayRetryAfter tells whether it is right that a verdict has a Retry-After, or none. What was refused has one unless it can never fit, the
+// server goes away, or it had less time than it takes alone.
+func (x *run) mayRetryAfter(r *sched.Request, refused bool) bool {
+	v := &r.Verdict
+	has := v.RetryAfter > 0
+	if has && (v.RetryAfter%1e9 != 0 || v.RetryAfter > 30e9) {
+		return false
+	}
+	if r.Outcome != sched.OutcomeExpired {
+		return has == (refused && v.Status != 400 && v.Limit != "draining")
+	}
+	if has {
+		x.total.late++
+	} else {
+		x.total.hopeless++
+	}
+	if v.Reason == abi.ReasonTTL {
+		return has == (r.TTL <= 0 || r.Enqueued < r.Arrival+r.TTL)
+	}
+	own, steps := r.Deadline-r.Arrival, int64(r.Emissions+1)*x.single
+	switch {
+	case r.Enqueued >= r.Deadline || own < steps:
+		return !has
+	case own >= steps+int64(r.PromptTokens)*x.cfg.Costs.PrefillToken:
+		return has
+	}
+	return true // it depends on how much of its prompt is cached
 }
 
 // settle runs without further arrivals until nothing is left: whatever the policies say, everything ends (I5).

@@ -81,9 +81,28 @@ func TestTTLAndDeadlineEndAWait(t *testing.T) {
 		f := start(t, slow(1))
 		f.dial(t, "/v1/completions", long("", true))
 		f.Await(t, "ran", running(1))
-		resp, body := f.post(t, "/v1/completions", `{"prompt":"x"}`, header, "0.03")
-		if e := readError(t, body); resp.StatusCode != 503 || e.Error.Code != reason || resp.Header.Get("Retry-After") == "" {
+		resp, body := f.post(t, "/v1/completions", `{"prompt":"x"}`, header, "0.1")
+		if e := readError(t, body); resp.StatusCode != 503 || e.Error.Code != reason || resp.Header.Get("Retry-After") == "" || resp.Header.Get("x-should-retry") != "" {
 			t.Errorf("%s: %d %v %s", header, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// On an idle server a deadline below the time of a step is missed every time, so clients are not asked to try again.
+func TestADeadlineThatNobodyCouldMeetIsFinal(t *testing.T) {
+	f := start(t, slow(1))
+	if resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":4,"ignore_eos":true}`); resp.StatusCode != 200 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	for _, stream := range []string{"true", "false"} {
+		f.Await(t, "was idle", idle)
+		resp, body := f.post(t, "/v1/completions", `{"prompt":"x","max_tokens":4,"ignore_eos":true,"stream":`+stream+`}`, "x-sluice-deadline", "1ms")
+		e := readError(t, body)
+		if resp.StatusCode != 503 || e.Error.Code != "deadline" || resp.Header.Get("x-sluice-reason") != "deadline" || strings.Contains(e.Error.Message, "come again") {
+			t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+		}
+		if resp.Header.Get("x-should-retry") != "false" || resp.Header.Get("Retry-After") != "" {
+			t.Errorf("x-should-retry %q, Retry-After %q", resp.Header.Get("x-should-retry"), resp.Header.Get("Retry-After"))
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (s *starting) choose() {
 	s.hash = configuredHash(s.configured)
 	m, ok := s.r.disk.Manifest()
 	if !ok {
-		s.out.Source, s.out.Why = FromConfiguration, "the store holds no set of policies"
+		s.out.Source, s.out.Why = FromConfiguration, s.noneStored()
 		return
 	}
 	s.stored, s.r.set, s.r.safe = m, m, m.SafeMode
@@ -74,6 +74,17 @@ func (s *starting) choose() {
 	maps.Copy(s.r.watched, m.Watched)
 	s.out.Source = FromStore
 	s.out.Why = fmt.Sprintf("revision %d, of %s by %s", m.Revision, m.Change.At.Format("2006-01-02 15:04:05"), m.Change.Who)
+}
+
+// noneStored is why the configuration is run where no set is stored.
+func (s *starting) noneStored() string {
+	switch {
+	case s.r.disk.FellBack():
+		return "no set of the policy store is whole: the configured policies are used, and stored"
+	case s.r.opt.Dir == "":
+		return "policies are not stored: the configured ones are used"
+	}
+	return "first start with this policy store: the configured policies are used, and stored"
 }
 
 // configuredHash changes with the names, the modules, the settings and the order of policies.

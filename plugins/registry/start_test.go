@@ -56,6 +56,29 @@ func TestARestartRunsWhatWasInForce(t *testing.T) {
 	}
 }
 
+// A start without a stored set says why there is none, so that a first one does not read like a loss.
+func TestAStartWithoutAStoredSetSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	why := func(opt Options, words string) {
+		t.Helper()
+		r := begin(t, opt, policy("p", 1))
+		defer r.stop()
+		if r.started.Source != FromConfiguration || !strings.Contains(r.started.Why, words) || r.mark() != 1 {
+			t.Errorf("%+v, want %q", r.started, words)
+		}
+	}
+	why(Options{}, "not stored")
+	why(Options{Dir: dir}, "first start")
+	manifests, err := filepath.Glob(filepath.Join(dir, "manifests", "*.json"))
+	if err != nil || len(manifests) != 1 {
+		t.Fatal(manifests, err)
+	}
+	if err := os.Truncate(manifests[0], 10); err != nil {
+		t.Fatal(err)
+	}
+	why(Options{Dir: dir}, "no set of the policy store is whole")
+}
+
 // Two versions may be the same module with different settings.
 func TestSettingsOutliveARestart(t *testing.T) {
 	dir := t.TempDir()

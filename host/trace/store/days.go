@@ -15,10 +15,13 @@ const maxIdle = 2
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// acquire opens a day, or shares it where it is open. release must follow.
+// acquire opens a day, or shares it where it is open. While that day is being closed it waits. release must follow.
 func (s *Store) acquire(name string) (*day, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.leaving[name] {
+		s.left.Wait()
+	}
 	s.acquired++
 	d := s.open[name]
 	if d == nil {
@@ -33,7 +36,18 @@ func (s *Store) acquire(name string) (*day, error) {
 	return d, nil
 }
 
-func (s *Store) release(d *day) {
+// release gives a day back, and closes those that have been idle for longest if there are too many.
+func (s *Store) release(d *day) { s.closeIdle(s.giveBack(d)) }
+
+// releaseSoon is release for the writer, which closes nothing itself: that can take as long as Options.closeWait.
+func (s *Store) releaseSoon(d *day) {
+	if idle := s.giveBack(d); len(idle) > 0 {
+		s.closings.Go(func() { s.closeIdle(idle) })
+	}
+}
+
+// giveBack ends a use of a day, and takes out the days that are to be closed.
+func (s *Store) giveBack(d *day) (out []*day) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.refs--
@@ -45,24 +59,45 @@ func (s *Store) release(d *day) {
 			}
 		}
 		if len(idle) <= maxIdle {
-			return
+			return out
 		}
 		oldest := slices.MinFunc(idle, func(a, b *day) int { return cmp.Compare(a.used, b.used) })
-		if err := s.closeDay(oldest); err != nil {
-			s.opt.Log.Error("cannot close traces", "error", err)
-		}
+		s.takeOut(oldest)
+		out = append(out, oldest)
 	}
 }
 
-// closeDay is called under mu, for a day that nobody uses. Badger tries for ever to write what it holds, also where the folder is gone,
-// so it is left alone after a time: what it could not write is lost either way, and a server must end.
-func (s *Store) closeDay(d *day) error {
+func (s *Store) closeIdle(days []*day) {
+	for _, d := range days {
+		if err := s.closeDay(d); err != nil {
+			s.opt.Log.Error("cannot close traces", "error", err)
+		}
+		s.gone(d.name)
+	}
+}
+
+// takeOut makes a day that nobody uses the caller's, to be closed without mu; until gone nobody opens it. It is called under mu.
+func (s *Store) takeOut(d *day) {
 	delete(s.open, d.name)
+	s.leaving[d.name] = true
+}
+
+// gone lets a day be opened again.
+func (s *Store) gone(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.leaving, name)
+	s.left.Broadcast()
+}
+
+// closeDay closes a day that was taken out. Badger tries for ever to write what it holds, also where the folder is gone, so it is left
+// alone after a time: what it could not write is lost either way, and a server must end.
+func (s *Store) closeDay(d *day) error {
 	if !s.opt.ReadOnly {
 		s.writeCount(d.name, count{Records: d.meta.records, Lost: d.lost})
 	}
 	closed := make(chan error, 1)
-	go func() { closed <- d.db.Close() }()
+	go func() { closed <- s.opt.closeDB(d) }()
 	late := time.NewTimer(s.opt.closeWait)
 	defer late.Stop()
 	select {
@@ -124,12 +159,12 @@ func (s *Store) forget() {
 
 // takeAway renames a day that nobody uses, so that nobody opens it while it is removed. It returns "" when it is in use.
 func (s *Store) takeAway(name string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d := s.open[name]; d != nil {
-		if d.refs > 0 {
-			return "", nil
-		}
+	d, ok := s.reserve(name)
+	if !ok {
+		return "", nil
+	}
+	defer s.gone(name)
+	if d != nil {
 		if err := s.closeDay(d); err != nil {
 			return "", err
 		}
@@ -139,4 +174,19 @@ func (s *Store) takeAway(name string) (string, error) {
 		return "", err
 	}
 	return to, nil
+}
+
+// reserve keeps others from opening a day until gone, unless it is in use. The day is nil where it was not open.
+func (s *Store) reserve(name string) (d *day, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d = s.open[name]
+	if s.leaving[name] || d != nil && d.refs > 0 {
+		return nil, false
+	}
+	if d != nil {
+		s.takeOut(d)
+	}
+	s.leaving[name] = true
+	return d, true
 }

@@ -37,6 +37,7 @@ type Options struct {
 	now       func() time.Time
 	free      func(dir string) (uint64, error)
 	closeWait time.Duration // 0 = 10 s
+	closeDB   func(*day) error
 }
 
 const (
@@ -52,6 +53,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.closeWait <= 0 {
 		o.closeWait = 10 * time.Second
+	}
+	if o.closeDB == nil {
+		o.closeDB = func(d *day) error { return d.db.Close() }
 	}
 	if o.FlushEvery <= 0 {
 		o.FlushEvery = 50 * time.Millisecond

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,10 +21,13 @@ type Store struct {
 	opt  Options
 	lock *flock.Flock
 
-	mu       sync.Mutex // of open, and of the days' refs
+	mu       sync.Mutex // of open and leaving, and of the days' refs; held while a day is opened, and never while one is closed
 	open     map[string]*day
+	leaving  map[string]bool // days that are being closed
+	left     sync.Cond       // one of them is closed
 	acquired uint64
 	scans    sync.WaitGroup // scans.Add happens under mu
+	closings sync.WaitGroup // the writer's
 
 	putting sync.RWMutex // lets Close see the last Put; held for the time of a send that does not block
 	shut    bool
@@ -55,9 +60,10 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		dir: dir, opt: o, lock: flock.New(filepath.Join(dir, "LOCK")), open: map[string]*day{},
+		dir: dir, opt: o, lock: flock.New(filepath.Join(dir, "LOCK")), open: map[string]*day{}, leaving: map[string]bool{},
 		ring: make(chan *trace.Record, o.Ring), flushes: make(chan chan error), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	s.left.L = &s.mu
 	ok, err := s.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock trace directory %s: %w", dir, err)
@@ -161,12 +167,22 @@ func (s *Store) Close() error {
 		close(s.stop)
 		<-s.stopped
 		s.scans.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, d := range s.open {
+		s.closings.Wait()
+		for _, d := range s.takeAllOut() {
 			s.closeErr = errors.Join(s.closeErr, s.closeDay(d))
 		}
 		s.closeErr = errors.Join(s.closeErr, s.lock.Unlock())
 	})
 	return s.closeErr
+}
+
+// takeAllOut takes out every open day, for good.
+func (s *Store) takeAllOut() []*day {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Collect(maps.Values(s.open))
+	for _, d := range all {
+		s.takeOut(d)
+	}
+	return all
 }

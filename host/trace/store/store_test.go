@@ -182,6 +182,60 @@ func TestManyDaysDoNotStayOpen(t *testing.T) {
 	}
 }
 
+// A disk that is gone holds up whoever wants the day that is being closed, and nobody else.
+func TestOtherDaysDoNotWaitForOneThatIsBeingClosed(t *testing.T) {
+	var mu sync.Mutex
+	closes, gate, oldest := map[*day]int{}, make(chan struct{}), dayOf(noon-dayNS)
+	s := open(t, t.TempDir(), Options{closeDB: func(d *day) error {
+		mu.Lock()
+		closes[d]++
+		mu.Unlock()
+		if d.name == oldest {
+			<-gate
+		}
+		return d.db.Close()
+	}})
+	var opened sync.Once
+	letGo := func() { opened.Do(func() { close(gate) }) }
+	defer letGo()
+	put(t, s, record("old", noon-dayNS, "default"))
+	for i := range int64(4) { // of more days than stay open
+		put(t, s, record(fmt.Sprint("d", i), noon+i*dayNS, "default"))
+		wantIDs(t, s, Query{From: noon}, []string{"d0", "d1", "d2", "d3"}[:i+1]...)
+	}
+	found := make(chan string, 1)
+	go func() {
+		_, err := s.Scan(context.Background(), Query{Limit: 1}, func(r *trace.Record) error {
+			found <- r.ID
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	put(t, s, record("d4", noon+3*dayNS+1, "default"))
+	select {
+	case got := <-found:
+		t.Fatalf("record %s was read of a day that is being closed", got)
+	case <-time.After(50 * time.Millisecond):
+	}
+	letGo()
+	if got := <-found; got != "old" {
+		t.Errorf("record %s, want old", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for d, n := range closes {
+		if n != 1 {
+			t.Errorf("%s was closed %d times", d.name, n)
+		}
+	}
+	if len(closes) < 6 { // five days, and the oldest one twice
+		t.Errorf("%d days were closed", len(closes))
+	}
+}
+
 func TestHammer(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{Ring: 64, FlushEvery: time.Millisecond})

@@ -128,7 +128,7 @@ func (s *Store) writeDay(name string, records []*trace.Record) error {
 	if err != nil {
 		return err
 	}
-	defer s.release(d)
+	defer s.releaseSoon(d)
 	m := d.meta
 	for try := 1; ; try++ {
 		m = d.meta
