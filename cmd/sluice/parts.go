@@ -172,7 +172,8 @@ func (p *parts) readChain() ([]plugins.Policy, error) {
 }
 
 // capFactor is by how much the shipped policy's target for the batch cap lies above the smallest TPOT objective. The host fills steps
-// with prompt tokens up to the objective; a cap at the same figure would shrink the batch whenever a prompt is computed.
+// with prompt tokens up to the objective, and where each step has some, even the shortest may take as long; a cap at the same figure would
+// shrink the batch for it.
 const capFactor = 3.0 / 2
 
 // shippedSettings are those of a policy that ships, where they follow from the configuration.

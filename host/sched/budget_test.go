@@ -250,3 +250,38 @@ func TestStepsAreAsWideAsTheDeviceLikesThem(t *testing.T) {
 		t.Errorf("the prompt took %d ms, and %d with the better price", long.FirstToken/1e6, least/1e6)
 	}
 }
+
+// After ten seconds in which nothing ran a policy is asked again, however long its plan was to hold, and finds no figure from before.
+func TestAnIdleSpellEndsPlansAndFigures(t *testing.T) {
+	type seen struct {
+		at   int64
+		has  bool
+		step int64
+	}
+	var asked []seen
+	var d *paced
+	d = pace(t, large(), answers{batch: func(s *abi.State) abi.BatchPlan {
+		asked = append(asked, seen{d.now, s.Has(abi.StateHasMinStepNS), s.StepNS})
+		return abi.BatchPlan{HoldSteps: 40}
+	}}, 10e6, 200e3)
+	d.chat(1, 100)
+	for _, at := range []int64{5e9, 30e9} { // the first pause is short
+		d.token *= 10
+		d.add(at, &sched.Request{ID: uint64(at), PromptTokens: 8, MaxTokens: 100})
+		d.run(at + 4e9)
+	}
+	var after []seen
+	for _, a := range asked {
+		if a.at >= 30e9 {
+			after = append(after, a)
+		} else if a.at > asked[0].at && !a.has {
+			t.Errorf("no figure at %d ms", a.at/1e6)
+		}
+	}
+	if len(after) < 2 || after[0].at > 30e9+20e6 || after[0].has {
+		t.Fatalf("asked after the pause at %+v", after)
+	}
+	if got := after[1].step; got < 25e6 {
+		t.Errorf("a step takes %d us on average, as before the pause", got/1e3)
+	}
+}

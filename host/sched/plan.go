@@ -53,6 +53,9 @@ func (c *Core) Plan(now int64) *Batch {
 		c.stall = 0
 		return nil
 	}
+	if c.win.forgotten(now) { // a plan for so many steps was for steps soon
+		c.plan, c.spec = heldPlan{}, heldSpec{}
+	}
 	c.snapshot(now, c.reads)
 	c.deliverEvents()
 	c.batch = Batch{Rows: c.batch.Rows[:0], Ops: c.batch.Ops[:0], Step: c.stats.Steps + 1}

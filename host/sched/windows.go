@@ -92,6 +92,9 @@ func (w *windows) drainRate() (milliPerS int64, ok bool) {
 	return scaled(t.drained, 1e12, t.busyNS), true
 }
 
+// forgotten reports whether there were steps, and none in the last ten seconds.
+func (w *windows) forgotten(now int64) bool { return w.step.n > 0 && !w.step.recent(now) }
+
 func (w *windows) arrived()            { w.cur().arrived++ }
 func (w *windows) admitted(r *Request) { w.cur().classAdmitted[r.Class]++ }
 
@@ -129,12 +132,15 @@ func (w *windows) lastSecond(class int) (admitted, shed uint32) {
 type samples struct {
 	ring   [256]int64
 	sorted [256]int64
-	n      int   // values ever added
+	n      int   // values added since there was none for ten seconds
 	sum    int64 // of those kept
 	newest int64 // when the newest was added
 }
 
 func (s *samples) add(now, v int64) {
+	if !s.recent(now) {
+		s.n, s.sum = 0, 0
+	}
 	kept := s.sorted[:s.count()]
 	slot := &s.ring[s.n%len(s.ring)]
 	if s.n >= len(s.ring) {

@@ -1,14 +1,17 @@
 // Tpot-cap makes the batch as large as the time per output token allows, and no larger.
 //
-// It decides how many requests may run. The measure is the median of the time per output token, or of the decode steps' time
-// while there is no such figure: a few steps that are long for the prompts in them change nothing. Every hold_steps steps:
+// It decides how many requests may run. The measure is what a step takes for the batch alone, since a smaller batch does not
+// shorten what prompts add to a step: the median of the steps without prompts or, where each step has some, the shortest step
+// of the window. The median of the time per output token takes its place where that is less, as with accepted drafts. Every
+// hold_steps steps:
 //
 //   - above the target, the cap becomes `decrease` times what runs (multiplicative decrease). Running requests are not
 //     stopped, so the batch comes down as they end: the next cut comes settle_steps after it has;
 //   - below the target by more than `band`, the cap rises by `increase` (additive increase), if it is what limits the batch;
 //   - in between, it stays.
 //
-// A target that cannot be held at the floor is logged once. What it has learned survives a swap of the policy.
+// Asked where no figure is known, as after ten seconds without a step, it goes back to the ceiling, since what it has learned
+// is of another load. A target that cannot be held at the floor is logged once. What it has learned survives a swap of the policy.
 //
 // Settings:
 //
@@ -68,7 +71,10 @@ func (p *policy) BatchCap(st *sluice.State, out *sluice.BatchPlan) bool {
 	if st.StepID < p.judged { // restored from another run
 		p.judged, p.settled = st.StepID, st.StepID
 	}
-	if ns, ok := measured(st); ok && st.Running > 0 && st.StepID-p.judged >= p.hold {
+	switch ns, ok := measured(st); {
+	case !ok:
+		p.cap, p.judged, p.settled = high, st.StepID, st.StepID
+	case st.Running > 0 && st.StepID-p.judged >= p.hold:
 		p.judged = st.StepID
 		p.adjust(ns, st.Running, low, high)
 	}
@@ -86,11 +92,17 @@ func (p *policy) bounds(hard uint32) (low, high uint32) {
 	return min(p.floor, high), high
 }
 
+// measured is the time of a step for the batch alone, as near as it is known, or that of a token where that is less.
 func measured(st *sluice.State) (ns int64, ok bool) {
-	if st.Has(sluice.StateHasITLP50NS) {
-		return st.ITLP50NS, true
+	if st.Has(sluice.StateHasDecodeStepP50NS) {
+		ns, ok = st.DecodeStepP50NS, true
+	} else if st.Has(sluice.StateHasMinStepNS) {
+		ns, ok = st.MinStepNS, true
 	}
-	return st.DecodeStepP50NS, st.Has(sluice.StateHasDecodeStepP50NS)
+	if st.Has(sluice.StateHasITLP50NS) && (!ok || st.ITLP50NS < ns) {
+		ns, ok = st.ITLP50NS, true
+	}
+	return ns, ok
 }
 
 func (p *policy) adjust(ns int64, running, low, high uint32) {

@@ -162,26 +162,70 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Without a time per token the decode steps' own time stands in, and without any measure nothing changes.
+// The batch is judged by the steps without prompts, or by the shortest step where there are none, or by a token where that is
+// less. What prompts add to a step cuts nothing, for however long, and a batch that is too slow by itself is cut.
 func TestMeasures(t *testing.T) {
+	const decode, least, token = sluice.StateHasDecodeStepP50NS, sluice.StateHasMinStepNS, sluice.StateHasITLP50NS
 	for _, c := range []struct {
-		name  string
-		valid uint64
-		want  uint32
+		name                   string
+		valid                  uint64
+		decodeMS, minMS, itlMS int64
+		falls                  bool
 	}{
-		{"none", 0, 16},
-		{"decode steps", sluice.StateHasDecodeStepP50NS, 12},
-		{"time per token", sluice.StateHasITLP50NS, 16},
-		{"both", sluice.StateHasITLP50NS | sluice.StateHasDecodeStepP50NS, 16},
+		{"no figure at all", 0, 90, 90, 90, false},
+		{"each step has prompts", least | token, 90, 40, 90, false},
+		{"each step has prompts, and the shortest is too long", least | token, 40, 90, 95, true},
+		{"some steps have prompts", decode | least | token, 40, 30, 90, false},
+		{"steps without prompts are too long", decode | token, 90, 40, 95, true},
+		{"one step was short", decode | least | token, 90, 40, 95, true},
+		{"drafts are accepted", decode | least | token, 90, 85, 20, false},
+		{"drafts are accepted, and each step has prompts", least | token, 40, 90, 20, false},
+		{"no token yet", decode, 90, 40, 40, true},
+		{"no token yet, and each step has prompts", least, 40, 90, 40, true},
+		{"tokens alone", token, 40, 40, 90, true},
+		{"quick tokens alone", token, 90, 90, 40, false},
 	} {
-		p := sluicetest.New(t, &policy{}, "hold_steps", "1")
-		st := &sluice.State{MaxNumSeqs: 16, Running: 16, Valid: c.valid, ITLP50NS: 47 * ms, DecodeStepP50NS: 90 * ms}
-		var plan sluice.BatchPlan
-		for st.StepID = 1; st.StepID < 3; st.StepID++ {
-			plan, _ = p.BatchCap(st)
+		p := sluicetest.New(t, &policy{}, "tpot", "75ms")
+		st := &sluice.State{
+			MaxNumSeqs: 16, Running: 16, Valid: c.valid, DecodeStepP50NS: c.decodeMS * ms, MinStepNS: c.minMS * ms, ITLP50NS: c.itlMS * ms,
 		}
-		if plan.MaxSeqs != c.want {
-			t.Errorf("%s: the cap is %d, not %d", c.name, plan.MaxSeqs, c.want)
+		lowest := uint32(16)
+		for st.StepID = 1; st.StepID < 1000; st.StepID++ {
+			plan, _ := p.BatchCap(st)
+			lowest = min(lowest, plan.MaxSeqs)
+			st.Running = min(st.Running, plan.MaxSeqs)
+		}
+		if falls := lowest < 16; falls != c.falls {
+			t.Errorf("%s: the lowest cap is %d", c.name, lowest)
+		}
+	}
+}
+
+// Without figures nothing is known of the load that comes: it begins at the ceiling, and is judged when it has run for as long
+// as any other.
+func TestForgetsWithoutFigures(t *testing.T) {
+	for _, c := range []struct {
+		ceiling string
+		want    uint32
+	}{{"0", 64}, {"40", 40}} {
+		s := newServer(t, linear(10*ms, 10*ms), "ceiling", c.ceiling)
+		if cap := s.run(t, 3000); cap > 4 {
+			t.Fatalf("the cap is %d", cap)
+		}
+		ask := func(step uint64, valid uint64) uint32 {
+			plan, _ := s.p.BatchCap(&sluice.State{StepID: step, MaxNumSeqs: 64, Running: 30, Valid: valid, ITLP50NS: 90 * ms})
+			return plan.MaxSeqs
+		}
+		cut := s.step // the batch is above the cap, so a cut is put off until it has come down and settled
+		ask(cut, sluice.StateHasITLP50NS)
+		if cap := ask(cut+1, 0); cap != c.want {
+			t.Errorf("without figures the cap is %d, not %d", cap, c.want)
+		}
+		if cap := ask(cut+16, sluice.StateHasITLP50NS); cap != c.want {
+			t.Errorf("the cap is %d before hold_steps are over", cap)
+		}
+		if cap := ask(cut+17, sluice.StateHasITLP50NS); cap != 22 {
+			t.Errorf("after hold_steps the cap is %d, not three quarters of what runs", cap)
 		}
 	}
 }
@@ -199,7 +243,7 @@ func TestSwap(t *testing.T) {
 		if err := next.Restore(saved); err != nil {
 			t.Fatal(err)
 		}
-		plan, _ := next.BatchCap(&sluice.State{StepID: s.step, MaxNumSeqs: 64, Running: 1})
+		plan, _ := next.BatchCap(&sluice.State{StepID: s.step, MaxNumSeqs: 64, Running: 1, ITLP50NS: 48 * ms, Valid: sluice.StateHasITLP50NS})
 		if plan.MaxSeqs != c.want {
 			t.Errorf("%v: the cap is %d, not %d", c.settings, plan.MaxSeqs, c.want)
 		}
@@ -241,7 +285,8 @@ func TestBounds(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			st := &sluice.State{
 				StepID: rapid.Uint64().Draw(rt, "step"), MaxNumSeqs: rapid.Uint32Range(0, 64).Draw(rt, "hard"),
-				Running: rapid.Uint32().Draw(rt, "running"), ITLP50NS: rapid.Int64().Draw(rt, "ns"), Valid: sluice.StateHasITLP50NS,
+				Running: rapid.Uint32().Draw(rt, "running"), ITLP50NS: rapid.Int64().Draw(rt, "ns"), Valid: rapid.Uint64().Draw(rt, "valid"),
+				DecodeStepP50NS: rapid.Int64().Draw(rt, "decode"), MinStepNS: rapid.Int64().Draw(rt, "least"),
 			}
 			high := max(1, min(40, st.MaxNumSeqs))
 			plan, _ := p.BatchCap(st)

@@ -118,15 +118,26 @@ func (t *traffic) move() {
 
 func (t *traffic) state(st *abi.State) {
 	*st = abi.State{
-		Size: abi.StateSize, PolicyEpoch: 1, StepID: t.id, NowNS: t.now, RngSeed: t.rng.Uint64(), Valid: t.rng.Uint64() | t.rng.Uint64(),
+		Size: abi.StateSize, PolicyEpoch: 1, StepID: t.id, NowNS: t.now, RngSeed: t.rng.Uint64(), Valid: t.valid(),
 		QueueLimit: 1024, Running: uint32(t.running), Decoding: uint32(t.running), MaxNumSeqs: uint32(t.most), MaxBatchedTokens: 2048,
 		BlockSize: 16, BlocksTotal: 4096, BlocksFree: uint32(t.upTo(4096)), StepNS: t.itl, ITLP50NS: t.itl - t.itl/8, ITLP95NS: t.itl,
-		DecodeStepP50NS: t.itl + t.upTo(10*millisecond), EstimatedWaitNS: t.upTo(60 * second), ArrivalsMilliPerS: uint32(t.upTo(100_000)),
+		DecodeStepP50NS: t.itl - t.itl/5 + t.upTo(10*millisecond), MinStepNS: t.itl - t.itl/6,
+		EstimatedWaitNS: t.upTo(60 * second), ArrivalsMilliPerS: uint32(t.upTo(100_000)),
 		KNow: uint32(t.upTo(abi.MaxDraft)), KMax: uint32(t.upTo(abi.MaxDraft)), Drafted: t.drafted, Accepted: t.accepted,
 	}
 	if t.paused > 0 {
 		st.HostState = uint8(abi.HostStatePaused)
 	}
+}
+
+// valid draws what is known. Of the times per token and step there is nearly always one: without any a policy forgets.
+func (t *traffic) valid() uint64 {
+	times := [...]uint64{abi.StateHasDecodeStepP50NS, abi.StateHasMinStepNS, abi.StateHasITLP50NS}
+	v := t.rng.Uint64() | t.rng.Uint64()
+	if t.id%200 == 0 {
+		return v &^ (times[0] | times[1] | times[2])
+	}
+	return v | times[t.id%3]
 }
 
 func (t *traffic) row(r *abi.Row, st *abi.State) {

@@ -47,7 +47,10 @@ class TpotCap implements BatchCapper, Configurer, FieldReader, StateSaver {
     if (this.ceiling > 0) high = min<u32>(high, this.ceiling);
     const low = min<u32>(this.floor, high);
     this.begin(st.stepId, low, high);
-    if (measured(st) && st.running > 0 && st.stepId - this.judged >= this.hold) {
+    if (!measured(st)) {
+      this.cap = high;
+      this.judged = this.settled = st.stepId;
+    } else if (st.running > 0 && st.stepId - this.judged >= this.hold) {
       this.judged = st.stepId;
       this.adjust(measure(st), st.running, low, high);
     }
@@ -99,9 +102,13 @@ class TpotCap implements BatchCapper, Configurer, FieldReader, StateSaver {
   }
 }
 
-function measured(st: State): bool { return st.hasItlP50Ns || st.hasDecodeStepP50Ns; }
+function measured(st: State): bool { return st.hasDecodeStepP50Ns || st.hasMinStepNs || st.hasItlP50Ns; }
 
-/** The time per output token, or the decode steps' time while there is no such figure. */
-function measure(st: State): i64 { return st.hasItlP50Ns ? st.itlP50Ns : st.decodeStepP50Ns; }
+/** The time of a step for the batch alone, as near as it is known, or that of a token where that is less. */
+function measure(st: State): i64 {
+  if (!st.hasDecodeStepP50Ns && !st.hasMinStepNs) return st.itlP50Ns;
+  const batch = st.hasDecodeStepP50Ns ? st.decodeStepP50Ns : st.minStepNs;
+  return st.hasItlP50Ns ? min<i64>(batch, st.itlP50Ns) : batch;
+}
 
 register(new TpotCap());

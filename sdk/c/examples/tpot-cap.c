@@ -48,6 +48,21 @@ static void adjust(int64_t ns, uint32_t running, uint32_t low, uint32_t high) {
     }
 }
 
+// measure sets ns to the time of a step for the batch alone, as near as it is known, or to that of a token where that is less.
+static bool measure(const sluice_state *st, int64_t *ns) {
+    bool known = true;
+    if (sluice_has(st->valid, SLUICE_STATE_HAS_DECODE_STEP_P50_NS)) {
+        *ns = st->decode_step_p50_ns;
+    } else if (sluice_has(st->valid, SLUICE_STATE_HAS_MIN_STEP_NS)) {
+        *ns = st->min_step_ns;
+    } else {
+        known = false;
+    }
+    if (!sluice_has(st->valid, SLUICE_STATE_HAS_ITL_P50_NS)) return known;
+    if (!known || st->itl_p50_ns < *ns) *ns = st->itl_p50_ns;
+    return true;
+}
+
 static bool batch_cap(const sluice_state *st, sluice_batch_plan *out) {
     uint32_t high = larger(st->max_num_seqs, 1);
     if (most > 0) high = smaller(high, most);
@@ -58,11 +73,13 @@ static bool batch_cap(const sluice_state *st, sluice_batch_plan *out) {
     }
     cap = smaller(larger(cap, low), high);
     if (st->step_id < judged) judged = settled = st->step_id; // restored from another run
-    bool p50 = sluice_has(st->valid, SLUICE_STATE_HAS_ITL_P50_NS);
-    bool measured = p50 || sluice_has(st->valid, SLUICE_STATE_HAS_DECODE_STEP_P50_NS);
-    if (measured && st->running > 0 && st->step_id - judged >= hold) {
+    int64_t ns;
+    if (!measure(st, &ns)) {
+        cap = high;
+        judged = settled = st->step_id;
+    } else if (st->running > 0 && st->step_id - judged >= hold) {
         judged = st->step_id;
-        adjust(p50 ? st->itl_p50_ns : st->decode_step_p50_ns, st->running, low, high);
+        adjust(ns, st->running, low, high);
     }
     out->max_seqs = cap;
     out->hold_steps = (uint32_t)hold - 1;

@@ -71,17 +71,31 @@ impl BatchCap for TpotCap {
             self.judged = st.step_id;
             self.settled = st.step_id;
         }
-        if let Some(ns) = st.itl_p50_ns().or_else(|| st.decode_step_p50_ns()) {
-            if st.running > 0 && st.step_id - self.judged >= self.hold {
+        match measured(st) {
+            None => {
+                self.cap = high;
+                self.judged = st.step_id;
+                self.settled = st.step_id;
+            }
+            Some(ns) if st.running > 0 && st.step_id - self.judged >= self.hold => {
                 self.judged = st.step_id;
                 self.adjust(ns, st.running, low, high);
             }
+            Some(_) => {}
         }
         Some(BatchPlan {
             max_seqs: self.cap,
             hold_steps: self.hold as u32 - 1,
             ..BatchPlan::ZERO
         })
+    }
+}
+
+/// The time of a step for the batch alone, as near as it is known, or that of a token where that is less.
+fn measured(st: &State) -> Option<i64> {
+    match (st.decode_step_p50_ns().or_else(|| st.min_step_ns()), st.itl_p50_ns()) {
+        (Some(batch), Some(token)) => Some(batch.min(token)),
+        (batch, token) => batch.or(token),
     }
 }
 
