@@ -173,11 +173,14 @@ func printCosts(t terminal, info gpu.Info, r *measure.Report) error {
 
 // farText is what distance costs a prompt token.
 func farText(c *gpu.Costs) string {
-	text := costText(c.PrefillFar, " more")
-	if c.WideRows > 0 {
-		text += "; " + costText(c.PrefillFarWide, fmt.Sprintf(" in a step of %d tokens and more", c.WideRows))
+	var parts []string
+	if c.PrefillFar > 0 {
+		parts = append(parts, costText(c.PrefillFar, " more"))
 	}
-	return text
+	if c.PrefillFarWide > 0 {
+		parts = append(parts, costText(c.PrefillFarWide, fmt.Sprintf(" more in a step of %d tokens and more", c.WideRows)))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func milliseconds(ns int64) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/plugins"
 	"github.com/sluice-dev/sluice/plugins/abi"
 	"github.com/sluice-dev/sluice/plugins/registry"
+	policystore "github.com/sluice-dev/sluice/plugins/store"
 	"github.com/sluice-dev/sluice/policies"
 )
 
@@ -88,7 +89,10 @@ func (p *parts) openPolicies(ctx context.Context) error {
 		Dir: policyStore(p.cfg), Keys: keys, RequireSignature: p.cfg.RequireSignature, Pins: p.cfg.PolicyPins, Log: p.log,
 	})
 	if err != nil {
-		return fmt.Errorf("open policy store: %w (policy_store names the folder)", err)
+		if errors.Is(err, policystore.ErrLocked) {
+			err = fmt.Errorf("%w (policy_store names the folder)", err)
+		}
+		return fmt.Errorf("open policy store: %w", err)
 	}
 	p.policies = plugins.New(rt, plugins.Options{Log: p.log, OnEvent: p.registry.OnEvent})
 	p.closers.push(p.policies.Close)

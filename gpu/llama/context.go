@@ -152,22 +152,30 @@ func (c *Context) checkMemory() error {
 	if heads <= 0 || c.device.TotalBytes == 0 {
 		return nil
 	}
-	perToken := 2 * layers * int64(capi.ModelNEmbd(c.Model)) / heads * int64(capi.ModelNHeadKV(c.Model)) // at q8_0, the smallest
+	perToken := 2 * layers * int64(capi.ModelNEmbd(c.Model)) / heads * int64(capi.ModelNHeadKV(c.Model)) // at q8_0
+	if c.kvTypes()[0] == KVF16 {
+		perToken *= 2
+	}
 	if need := uint64(perToken) * uint64(c.opts.KVTokens); need > c.device.TotalBytes {
 		return usagef("a KV cache of %d tokens needs %d MiB; %s has %d MiB", c.opts.KVTokens, need>>20, c.device.Name, c.device.TotalBytes>>20)
 	}
 	return nil
 }
 
-// makeContext tries the KV types that the options allow, best first.
-func (c *Context) makeContext() (warnings []string, err error) {
-	types := []string{c.opts.KVType}
-	if c.opts.KVType == "" {
-		types = []string{KVF16}
-		if !c.device.GPU && c.opts.KVLayout == LayoutSplit && c.opts.FlashAttention != FlashOff {
-			types = []string{KVQ8_0, KVF16}
-		}
+// kvTypes are the KV types that the options allow, best first.
+func (c *Context) kvTypes() []string {
+	switch {
+	case c.opts.KVType != "":
+		return []string{c.opts.KVType}
+	case !c.device.GPU && c.opts.KVLayout == LayoutSplit && c.opts.FlashAttention != FlashOff:
+		return []string{KVQ8_0, KVF16}
+	default:
+		return []string{KVF16}
 	}
+}
+
+func (c *Context) makeContext() (warnings []string, err error) {
+	types := c.kvTypes()
 	for _, t := range types {
 		p := c.params(t)
 		why := explain(func() { c.Handle, err = capi.InitFromModel(c.Model, p) })

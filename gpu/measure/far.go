@@ -1,12 +1,10 @@
 package measure
 
-// Of the measurement of what a prompt token costs more for what is before it: how many tokens that are, at least and at most, and the
-// tokens of a step.
 const (
-	leastFar  = 64
-	farTokens = 512
-	farRows   = 32
-	farRounds = 3
+	leastFar  = 64  // tokens before those that are compared, at least
+	mostFar   = 512 // and at most
+	farRows   = 32  // tokens of a step that are compared
+	farRounds = 3   // such steps, after one that does not count
 )
 
 // far measures by how much prompt tokens cost more with others before them, and the same with as many rows as have another price. On a
@@ -17,21 +15,21 @@ func (r *run) far() error {
 		rows = []int{min(farRows, r.info.WideRows-1), r.info.WideRows}
 	}
 	most := rows[len(rows)-1]
-	at := min(farTokens, r.info.MaxBatchTokens, r.info.ContextTokens-most, r.info.KVTokens-most, int(int64(r.opt.Limit)/8/max(1, r.rep.Costs.PrefillToken)))
+	at := min(mostFar, r.info.MaxBatchTokens, r.info.ContextTokens-most, r.info.KVTokens-most, int(int64(r.opt.Limit)/8/max(1, r.rep.Costs.PrefillToken)))
 	if rows[0] < 1 || at < leastFar || most > r.info.MaxBatchTokens || r.opt.Plain || r.late() {
 		return nil
 	}
-	near, err := r.stepsAt(0, rows)
+	first, err := r.stepsAt(0, rows)
 	if err != nil {
 		return err
 	}
-	far, err := r.stepsAt(at, rows)
+	later, err := r.stepsAt(at, rows)
 	if err != nil {
 		return err
 	}
 	var more []int64
 	for i, n := range rows {
-		more = append(more, max(0, far[i]-near[i])*1024/int64(n*at))
+		more = append(more, max(0, later[i]-first[i])*1024/int64(n*at))
 	}
 	r.rep.Costs.PrefillFar = more[0]
 	if r.info.WideRows > 0 {
@@ -50,12 +48,14 @@ func (r *run) stepsAt(pos int, rows []int) ([]int64, error) {
 	var out []int64
 	for _, n := range rows {
 		var times []int64
-		for len(times) == 0 || len(times) < farRounds && !r.late() {
+		for i := 0; i <= 1 || i <= farRounds && !r.late(); i++ {
 			ns, err := r.forward(1, n, 1)
 			if err != nil {
 				return nil, err
 			}
-			times = append(times, ns)
+			if i > 0 { // buffers may have grown in the first one
+				times = append(times, ns)
+			}
 			if err := r.trim(1, pos); err != nil {
 				return nil, err
 			}

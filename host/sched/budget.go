@@ -38,18 +38,18 @@ func (c *Core) budget(f *filling) share {
 }
 
 // enough is the work on prompts in a step where so much fits: what a KV block costs at the beginning of its sequence, at least; the chunk
-// that a policy names; and where nothing decodes, as many rows as the device needs for its better price. It says at which price the
-// step's prompts are computed.
+// that a policy names; and where nothing decodes, as many rows as the device needs for a price that is half of the other one or less.
+// It says at which price the step's prompts are computed.
 func (c *Core) enough(f *filling, fits int64, decoding, most int) int64 {
 	p := &c.pace.price
 	start, left := c.promptsLeft(f)
+	f.slope = p.slope(decoding)
 	if more := p.wide - decoding; more > 0 && more <= min(left, most) {
-		if need := work(start, more, p.farWide); fits >= need || decoding == 0 {
-			f.slope = p.farWide
-			return max(fits, need)
+		need := work(start, more, p.farWide)
+		if fits >= need || decoding == 0 && 2*token(start, p.farWide) <= token(start, p.far) {
+			f.slope, fits = p.farWide, max(fits, need)
 		}
 	}
-	f.slope = p.slope(decoding)
 	fits = max(fits, int64(c.cfg.BlockSize)*unit)
 	if f.lim.chunked {
 		fits = max(fits, work(start, f.lim.chunk, f.slope))
@@ -57,8 +57,8 @@ func (c *Core) enough(f *filling, fits int64, decoding, most int) int64 {
 	return fits
 }
 
-// promptsLeft is where the oldest prompt among the running stands, and how many tokens of prompts could be in the step: what runs and
-// the next that enters.
+// promptsLeft is where the oldest prompt stands, among the running or else the next that enters, and how many tokens of prompts could be
+// in the step: what runs and that one.
 func (c *Core) promptsLeft(f *filling) (start, left int) {
 	for _, r := range c.running {
 		if n := r.known() - r.Computed; n > 1 {
@@ -69,6 +69,9 @@ func (c *Core) promptsLeft(f *filling) (start, left int) {
 		}
 	}
 	if r := c.next(f); r != nil {
+		if left == 0 {
+			start = r.core.inCache
+		}
 		left += r.known() - r.core.inCache
 	}
 	return start, left

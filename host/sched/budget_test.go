@@ -111,12 +111,16 @@ func TestAPolicysBudgetOrChunkIsInThePlaceOfTime(t *testing.T) {
 		"less":   {abi.BatchPlan{PrefillBudgetTokens: 30, ChunkTokens: 20}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := pace(t, large(), answers{batch: func(*abi.State) abi.BatchPlan { return c.plan }}, 10e6, 200e3)
-			d.chat(2, 500)
-			d.add(d.now+1, &sched.Request{ID: 90, PromptTokens: 40_000, MaxTokens: 2})
-			d.run(10e9)
-			if got := d.prompt[len(d.prompt)/2]; got != c.want {
-				t.Errorf("%d prompt tokens in a step, the policy said %d", got, c.want)
+			for _, cost := range []gpu.Costs{{}, {PrefillToken: 200e3, PrefillFar: 100e3, PrefillFarWide: 10e3, WideRows: 64}} {
+				cfg := large()
+				cfg.Costs = cost
+				d := pace(t, cfg, answers{batch: func(*abi.State) abi.BatchPlan { return c.plan }}, 10e6, 200e3)
+				d.chat(2, 500)
+				d.add(d.now+1, &sched.Request{ID: 90, PromptTokens: 40_000, MaxTokens: 2})
+				d.run(10e9)
+				if got := d.prompt[len(d.prompt)/2]; got != c.want {
+					t.Errorf("%d prompt tokens in a step, the policy said %d", got, c.want)
+				}
 			}
 		})
 	}

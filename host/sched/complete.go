@@ -30,7 +30,7 @@ func (c *Core) Complete(now int64, results []Result) {
 	}
 	moved := slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == OpSave || op.Kind == OpRestore })
 	if failed < len(b.Rows) && !moved { // the time of a save or a restore says nothing of the tokens'
-		c.pace.learn(b.decoding, b.Tokens-b.decoding, c.promptWork(b), now-b.started)
+		c.pace.learn(b.decoding, b.Tokens-b.decoding, c.promptWork(b, drafted), now-b.started)
 	}
 	if failed == 0 && !moved && b.Tokens == b.decoding {
 		c.goodput.Took(b.decoding, drafted, now-b.started)
@@ -38,9 +38,9 @@ func (c *Core) Complete(now int64, results []Result) {
 	c.stepTime(now, now-b.started, prefilled)
 }
 
-// promptWork is the work on prompts in a step.
-func (c *Core) promptWork(b *Batch) (w int64) {
-	slope := c.pace.price.slope(b.Tokens)
+// promptWork is the work on prompts in a step in which so many drafts were verified.
+func (c *Core) promptWork(b *Batch, drafted int) (w int64) {
+	slope := c.pace.price.slope(b.Tokens + drafted)
 	for _, row := range b.Rows[b.decoding:] {
 		w += work(row.Start, row.Tokens, slope)
 	}

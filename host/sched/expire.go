@@ -48,10 +48,10 @@ func (c *Core) expire(now int64) {
 // endLate ends a request whose time is over. Its client is told to come again unless the same request could not be in time on a server
 // with nothing else to do either.
 func (c *Core) endLate(now int64, r *Request) {
-	v, again := Verdict{Status: c.cfg.Statuses.TTL, Reason: abi.ReasonTTL}, r.TTL <= 0 || r.Enqueued-r.Arrival < r.TTL
+	v, again := Verdict{Status: c.cfg.Statuses.TTL, Reason: abi.ReasonTTL}, true
 	if overdue(now, r.Deadline) {
 		v = Verdict{Status: c.cfg.Statuses.Deadline, Reason: abi.ReasonDeadline}
-		again = r.Enqueued < r.Deadline && r.Deadline-r.Arrival >= c.leastTime(r)
+		again = r.Deadline-r.Arrival > c.leastTime(r)
 	}
 	if again {
 		v.RetryAfter = c.retryAfter()
@@ -60,14 +60,28 @@ func (c *Core) endLate(now int64, r *Request) {
 	c.end(now, r, OutcomeExpired)
 }
 
-// leastTime is what r would take at least if it came again and had the server to itself, in ns, as far as that is known: for each
-// emission so far and one more a step with a single row, and the part of its prompt that is found nowhere. The rate of prompt tokens is
-// the lower of the measured one and that of the last steps, in which small prompts look dearer than they are in a large one.
+// leastTime is what r would take at least if it came again and had the server to itself, in ns, as far as that is known: its tokens so
+// far and one more in steps with a single row, with all drafts accepted where it may have some, and the part of its prompt that is found
+// nowhere. The rate of prompt tokens is the lower of the measured one and that of the last steps, in which small prompts look dearer
+// than they are in a large one.
 func (c *Core) leastTime(r *Request) int64 {
 	_, outside := c.kv.offloadedMatch(r.core.hashes)
 	left := max(0, r.PromptTokens-c.reusable(r, max(c.hit(r), outside))*c.cfg.BlockSize)
 	prompt := min(int64(left)*c.cfg.Costs.PrefillToken, c.pace.prompt(left))
-	return int64(r.Emissions+1)*c.pace.decode[bucketOf(1)].mean + prompt
+	steps := r.Generated + 1
+	if !r.NoSpec {
+		steps = r.Generated/(c.cfg.MaxDraft+1) + 1
+	}
+	return int64(steps)*c.singleStep() + prompt
+}
+
+// singleStep is what a step with one row takes, in ns: the lower of the measured time and that of the last ones; 0 = not known.
+func (c *Core) singleStep() int64 {
+	mean, measured := c.pace.decode[bucketOf(1)].mean, c.cfg.Costs.Step[0][0]
+	if measured > 0 {
+		return min(mean, measured)
+	}
+	return mean
 }
 
 // SetHostState says from now on that the host serves, drains (arrivals are refused) or is paused: no step starts. Time in the

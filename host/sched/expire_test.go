@@ -17,6 +17,7 @@ func TestOnlyWhoCouldBeInTimeAloneIsToldToComeAgain(t *testing.T) {
 		warm   bool // its prompt is cached
 		late   int64
 		steps  int
+		drafts int // that a row may have
 		again  bool
 	}{
 		"less time than a step":                        {req: sched.Request{PromptTokens: 1, Deadline: 19 * ms}},
@@ -26,13 +27,16 @@ func TestOnlyWhoCouldBeInTimeAloneIsToldToComeAgain(t *testing.T) {
 		"less time than its prompt, but that is there": {req: sched.Request{PromptTokens: 64, Deadline: 80 * ms}, behind: true, warm: true, again: true},
 		"less time than its tokens so far":             {req: sched.Request{PromptTokens: 1, Deadline: 70 * ms}, steps: 3},
 		"time for its tokens so far":                   {req: sched.Request{PromptTokens: 1, Deadline: 90 * ms}, steps: 3, again: true},
-		"a deadline that had passed when it came":      {req: sched.Request{PromptTokens: 1, Deadline: 900 * ms}, late: 950 * ms},
+		"a deadline that had passed when it came":      {req: sched.Request{PromptTokens: 1, Deadline: 900 * ms}, late: 950 * ms, again: true},
+		"drafts may be faster":                         {req: sched.Request{PromptTokens: 1, Deadline: 70 * ms}, steps: 3, drafts: 1, again: true},
+		"not fast enough":                              {req: sched.Request{PromptTokens: 1, Deadline: 39 * ms}, steps: 3, drafts: 1},
+		"it has no drafts":                             {req: sched.Request{PromptTokens: 1, Deadline: 70 * ms, NoSpec: true}, steps: 3, drafts: 1},
 		"a time in the queue, and others before it":    {req: sched.Request{PromptTokens: 64, TTL: 1 * ms}, behind: true, again: true},
-		"a time in the queue that was over":            {req: sched.Request{PromptTokens: 64, TTL: 1 * ms}, late: 1 * ms},
+		"a time in the queue that was over":            {req: sched.Request{PromptTokens: 64, TTL: 1 * ms}, late: 1 * ms, again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := sched.DefaultConfig(1, 64, 1024, 4096)
-			cfg.CopyMin, cfg.SpareSeqs = 16, 2
+			cfg.CopyMin, cfg.SpareSeqs, cfg.MaxDraft = 16, 2, c.drafts
 			cfg.Costs.Step[0][0], cfg.Costs.PrefillToken = 20*ms, 1*ms
 			d := drive(t, cfg, nil)
 			hashes := []uint64{1, 2, 3, 4}
@@ -46,7 +50,7 @@ func TestOnlyWhoCouldBeInTimeAloneIsToldToComeAgain(t *testing.T) {
 			}
 			r := c.req
 			r.ID, r.MaxTokens, r.Arrival = 3, 500, d.now
-			if r.Deadline > 0 {
+			if r.Deadline != 0 {
 				r.Deadline += d.now
 			}
 			if r.PromptTokens == 64 {

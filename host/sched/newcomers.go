@@ -65,7 +65,7 @@ func (c *Core) placeClaim(f *filling) {
 	if !c.enter(f, f.claim, c.wayIn(f.claim)) {
 		panic(fmt.Sprintf("BUG: a place was cleared for request %d and it cannot enter", f.claim.ID))
 	}
-	f.prompts.add(rest)
+	f.prompts.merge(rest)
 }
 
 // prefills reports whether a running request still has a prompt to compute.

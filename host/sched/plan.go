@@ -193,7 +193,7 @@ func (c *Core) placePrompts(f *filling) {
 	kept := f.prompts.half()
 	f.prompts = f.prompts.rest()
 	c.placeOthers(f, others)
-	f.prompts.add(kept)
+	f.prompts.merge(kept)
 	c.placePrefill(f, oldest)
 }
 

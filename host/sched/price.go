@@ -27,7 +27,7 @@ func newPrice(c *gpu.Costs) (p price) {
 	}
 	relative := func(ns int64) int64 { return min(scaled(max(0, ns), unit, c.PrefillToken), maxFar) }
 	p.far, p.farWide = relative(c.PrefillFar), relative(c.PrefillFar)
-	if c.WideRows > 0 && c.PrefillFarWide > 0 {
+	if c.WideRows > 0 && c.PrefillFarWide > 0 && c.PrefillFarWide < c.PrefillFar {
 		p.wide, p.farWide = c.WideRows, relative(c.PrefillFarWide)
 	}
 	return p
@@ -73,17 +73,18 @@ func (s share) none() bool { return s.tokens <= 0 || s.work <= 0 }
 func (s share) half() share { return share{(s.tokens + 1) / 2, (s.work + 1) / 2} }
 func (s share) rest() share { return share{s.tokens / 2, s.work / 2} }
 
+// merge puts a part back that was kept aside. What others took beyond their own part, which is less than a token, is not taken off it.
+func (s *share) merge(kept share) {
+	s.tokens += kept.tokens
+	s.work = max(0, s.work) + kept.work
+}
+
 // of is how many tokens from start on are in it.
 func (s share) of(start int, slope int64) int { return min(s.tokens, tokens(start, s.work, slope)) }
 
 func (s *share) take(start, n int, slope int64) {
 	s.tokens -= n
 	s.work -= work(start, n, slope)
-}
-
-func (s *share) add(t share) {
-	s.tokens += t.tokens
-	s.work += t.work
 }
 
 // cheaper compares two samples by cost for the same work.

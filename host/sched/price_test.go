@@ -33,7 +33,7 @@ func TestSharesAddUp(t *testing.T) {
 		whole := share{rapid.IntRange(0, 1<<14).Draw(t, "tokens"), rapid.Int64Range(0, maxWork).Draw(t, "work")}
 		slope := rapid.Int64Range(0, 8*unit).Draw(t, "slope")
 		s := whole.half()
-		s.add(whole.rest())
+		s.merge(whole.rest())
 		if s != whole {
 			t.Fatalf("%v is %v in halves", whole, s)
 		}
@@ -47,6 +47,10 @@ func TestSharesAddUp(t *testing.T) {
 			if n > 0 && (s.tokens < 0 || s.work < -token(start+n, slope)) {
 				t.Fatalf("%v is left after %d tokens", s, n)
 			}
+		}
+		before := s
+		if s.merge(whole); s.work < whole.work || s.tokens != before.tokens+whole.tokens {
+			t.Fatalf("%v and %v are %v", before, whole, s)
 		}
 	})
 }
@@ -62,6 +66,7 @@ func TestPricesAreRelativeToATokenAtTheBeginning(t *testing.T) {
 		{"one price", gpu.Costs{PrefillToken: 1e6, PrefillFar: 2e6}, [2]int64{2 * unit, 2 * unit}, 3 * unit},
 		{"two prices", gpu.Costs{PrefillToken: 1e6, PrefillFar: 2e6, WideRows: 64, PrefillFarWide: 5e5}, [2]int64{2 * unit, unit / 2}, 3 * unit},
 		{"the second was lost in the noise", gpu.Costs{PrefillToken: 1e6, PrefillFar: 2e6, WideRows: 64}, [2]int64{2 * unit, 2 * unit}, 3 * unit},
+		{"the second is no better", gpu.Costs{PrefillToken: 1e6, PrefillFar: 2e6, WideRows: 64, PrefillFarWide: 2e6}, [2]int64{2 * unit, 2 * unit}, 3 * unit},
 		{"absurd", gpu.Costs{PrefillToken: 1, PrefillFar: 1 << 62}, [2]int64{maxFar, maxFar}, unit + maxFar},
 	} {
 		p := newPrice(&c.costs)

@@ -412,13 +412,17 @@ func (x *run) mayRetryAfter(r *sched.Request, refused bool) bool {
 		x.total.hopeless++
 	}
 	if v.Reason == abi.ReasonTTL {
-		return has == (r.TTL <= 0 || r.Enqueued < r.Arrival+r.TTL)
+		return has
 	}
-	own, steps := r.Deadline-r.Arrival, int64(r.Emissions+1)*x.single
+	each := 1
+	if !r.NoSpec {
+		each += x.cfg.MaxDraft
+	}
+	own, steps := r.Deadline-r.Arrival, int64(r.Generated/each+1)*x.single
 	switch {
-	case r.Enqueued >= r.Deadline || own < steps:
+	case own <= steps:
 		return !has
-	case own >= steps+int64(r.PromptTokens)*x.cfg.Costs.PrefillToken:
+	case own > steps+int64(r.PromptTokens)*x.cfg.Costs.PrefillToken:
 		return has
 	}
 	return true // it depends on how much of its prompt is cached

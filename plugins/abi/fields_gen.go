@@ -162,7 +162,7 @@ var Layouts = map[string]*Layout{
 		{Name: "chunk_tokens", Type: "u32", Offset: 12, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "prompt tokens of one request in a step"},
 		{Name: "kv_admit_ceiling_ppm", Type: "u32", Offset: 16, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "no request enters the batch while more of the KV cache than this is in use"},
 		{Name: "reserve_seqs", Type: "u32", Offset: 20, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "places kept free for class 0"},
-		{Name: "hold_steps", Type: "u32", Offset: 24, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the plan holds for that many further steps without another call"},
+		{Name: "hold_steps", Type: "u32", Offset: 24, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the plan holds for that many further steps without another call, but over no ten seconds without a step"},
 		{Name: "class_max_seqs", Type: "u32", Offset: 28, Size: 64, Count: 16, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "running requests by class"},
 	}},
 	"SpecPlan": {Name: "SpecPlan", Size: 24, Fields: []Field{
@@ -171,7 +171,7 @@ var Layouts = map[string]*Layout{
 		{Name: "ngram_min", Type: "u32", Offset: 8, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "shortest n-gram that may match; 0 = the host's"},
 		{Name: "ngram_max", Type: "u32", Offset: 12, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "longest n-gram tried; 0 = the host's"},
 		{Name: "probe", Type: "u32", Offset: 16, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "1 when the step is a trial whose cost should not count"},
-		{Name: "hold_steps", Type: "u32", Offset: 20, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the plan holds for that many further steps without another call"},
+		{Name: "hold_steps", Type: "u32", Offset: 20, Size: 4, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the plan holds for that many further steps without another call, but over no ten seconds without a step"},
 	}},
 	"Event": {Name: "Event", Size: 32, Fields: []Field{
 		{Name: "id", Type: "u64", Offset: 0, Size: 8, Count: 1, Bit: -1, Group: 0, Since: 0, Enum: "", Doc: "the request"},

@@ -456,7 +456,7 @@ typedef struct sluice_batch_plan {
     uint32_t chunk_tokens; // prompt tokens of one request in a step
     uint32_t kv_admit_ceiling_ppm; // no request enters the batch while more of the KV cache than this is in use
     uint32_t reserve_seqs; // places kept free for class 0
-    uint32_t hold_steps; // the plan holds for that many further steps without another call
+    uint32_t hold_steps; // the plan holds for that many further steps without another call, but over no ten seconds without a step
     uint32_t class_max_seqs[16]; // running requests by class
 } sluice_batch_plan;
 
@@ -477,7 +477,7 @@ typedef struct sluice_spec_plan {
     uint32_t ngram_min; // shortest n-gram that may match; 0 = the host's
     uint32_t ngram_max; // longest n-gram tried; 0 = the host's
     uint32_t probe; // 1 when the step is a trial whose cost should not count
-    uint32_t hold_steps; // the plan holds for that many further steps without another call
+    uint32_t hold_steps; // the plan holds for that many further steps without another call, but over no ten seconds without a step
 } sluice_spec_plan;
 
 _Static_assert(sizeof(sluice_spec_plan) == 24, "size of sluice_spec_plan");

@@ -635,7 +635,7 @@ type BatchPlan struct {
 	ChunkTokens         uint32     // prompt tokens of one request in a step
 	KVAdmitCeilingPPM   uint32     // no request enters the batch while more of the KV cache than this is in use
 	ReserveSeqs         uint32     // places kept free for class 0
-	HoldSteps           uint32     // the plan holds for that many further steps without another call
+	HoldSteps           uint32     // the plan holds for that many further steps without another call, but over no ten seconds without a step
 	ClassMaxSeqs        [16]uint32 // running requests by class
 }
 
@@ -660,7 +660,7 @@ type SpecPlan struct {
 	NgramMin    uint32 // shortest n-gram that may match; 0 = the host's
 	NgramMax    uint32 // longest n-gram tried; 0 = the host's
 	Probe       uint32 // 1 when the step is a trial whose cost should not count
-	HoldSteps   uint32 // the plan holds for that many further steps without another call
+	HoldSteps   uint32 // the plan holds for that many further steps without another call, but over no ten seconds without a step
 }
 
 // SpecPlanSize is the size of SpecPlan in bytes.

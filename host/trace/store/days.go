@@ -39,7 +39,7 @@ func (s *Store) acquire(name string) (*day, error) {
 // release gives a day back, and closes those that have been idle for longest if there are too many.
 func (s *Store) release(d *day) { s.closeIdle(s.giveBack(d)) }
 
-// releaseSoon is release for the writer, which closes nothing itself: that can take as long as Options.closeWait.
+// releaseSoon is release for the writer, which does not wait while what was idle is closed: that can take as long as Options.closeWait.
 func (s *Store) releaseSoon(d *day) {
 	if idle := s.giveBack(d); len(idle) > 0 {
 		s.closings.Go(func() { s.closeIdle(idle) })

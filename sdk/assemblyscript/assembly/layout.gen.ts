@@ -716,7 +716,7 @@ export const BATCH_PLAN_SIZE: u32 = 92;
   kvAdmitCeilingPpm: u32;
   /** places kept free for class 0 */
   reserveSeqs: u32;
-  /** the plan holds for that many further steps without another call */
+  /** the plan holds for that many further steps without another call, but over no ten seconds without a step */
   holdSteps: u32;
   /** running requests by class */
   classMaxSeqs(i: i32): u32 {
@@ -751,7 +751,7 @@ export const SPEC_PLAN_SIZE: u32 = 24;
   ngramMax: u32;
   /** 1 when the step is a trial whose cost should not count */
   probe: u32;
-  /** the plan holds for that many further steps without another call */
+  /** the plan holds for that many further steps without another call, but over no ten seconds without a step */
   holdSteps: u32;
 }
 if (offsetof<SpecPlan>("k") != 0) ERROR("SpecPlan.k is not at 0");

@@ -1515,7 +1515,7 @@ pub struct BatchPlan {
     pub kv_admit_ceiling_ppm: u32,
     /// Places kept free for class 0.
     pub reserve_seqs: u32,
-    /// The plan holds for that many further steps without another call.
+    /// The plan holds for that many further steps without another call, but over no ten seconds without a step.
     pub hold_steps: u32,
     /// Running requests by class.
     pub class_max_seqs: [u32; 16],
@@ -1568,7 +1568,7 @@ pub struct SpecPlan {
     pub ngram_max: u32,
     /// 1 when the step is a trial whose cost should not count.
     pub probe: u32,
-    /// The plan holds for that many further steps without another call.
+    /// The plan holds for that many further steps without another call, but over no ten seconds without a step.
     pub hold_steps: u32,
 }
 
