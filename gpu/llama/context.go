@@ -174,6 +174,7 @@ func (c *Context) kvTypes() []string {
 	}
 }
 
+// makeContext makes a context with the first of kvTypes that the model takes.
 func (c *Context) makeContext() (warnings []string, err error) {
 	types := c.kvTypes()
 	for _, t := range types {

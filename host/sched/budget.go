@@ -15,9 +15,9 @@ func (c *Core) budget(f *filling) share {
 	if f.lim.budgeted {
 		return share{min(f.lim.prefill, f.tokens), maxWork}
 	}
-	target, guess := c.target(decoding), firstChunk
+	next, target, guess := c.next(f), c.target(decoding), firstChunk
 	if decoding > 0 {
-		hard, target = c.cfg.ChunkTokens, c.stretch(f, target, decoding)
+		hard, target = c.cfg.ChunkTokens, c.stretch(f.now, next, target, decoding)
 	} else {
 		target, guess = target*idleTarget, guess*idleTarget
 	}
@@ -34,15 +34,15 @@ func (c *Core) budget(f *filling) share {
 		most = max(most, f.lim.chunk)
 	}
 	hard = min(hard, most)
-	return share{hard, c.enough(f, fits, decoding, hard)}
+	return share{hard, c.enough(f, next, fits, decoding, hard)}
 }
 
 // enough is the work on prompts in a step where so much fits: what a KV block costs at the beginning of its sequence, at least; the chunk
 // that a policy names; and where nothing decodes, as many rows as the device needs for a price that is half of the other one or less.
 // It says at which price the step's prompts are computed.
-func (c *Core) enough(f *filling, fits int64, decoding, most int) int64 {
+func (c *Core) enough(f *filling, next *Request, fits int64, decoding, most int) int64 {
 	p := &c.pace.price
-	start, left := c.promptsLeft(f)
+	start, left := c.promptsLeft(next)
 	f.slope = p.slope(decoding)
 	if more := p.wide - decoding; more > 0 && more <= min(left, most) {
 		need := work(start, more, p.farWide)
@@ -59,7 +59,7 @@ func (c *Core) enough(f *filling, fits int64, decoding, most int) int64 {
 
 // promptsLeft is where the oldest prompt stands, among the running or else the next that enters, and how many tokens of prompts could be
 // in the step: what runs and that one.
-func (c *Core) promptsLeft(f *filling) (start, left int) {
+func (c *Core) promptsLeft(next *Request) (start, left int) {
 	for _, r := range c.running {
 		if n := r.known() - r.Computed; n > 1 {
 			if left == 0 {
@@ -68,11 +68,11 @@ func (c *Core) promptsLeft(f *filling) (start, left int) {
 			left += n
 		}
 	}
-	if r := c.next(f); r != nil {
+	if next != nil {
 		if left == 0 {
-			start = r.core.inCache
+			start = next.core.inCache
 		}
-		left += r.known() - r.core.inCache
+		left += next.known() - next.core.inCache
 	}
 	return start, left
 }
@@ -108,13 +108,13 @@ const mostStretch = 150
 // stretch lengthens the target of a step as far as the latest first token is behind its time: a tenth later, a tenth longer. A target
 // that is held whatever waits gives prompts a fixed share of the device, and where more come than that, their TTFT grows without end
 // while gaps have room. The longest gap that the classes that decode allow bounds it, by half: no prediction is exact.
-func (c *Core) stretch(f *filling, target int64, decoding int) int64 {
+func (c *Core) stretch(now int64, next *Request, target int64, decoding int) int64 {
 	percent := int64(100)
 	for _, r := range c.running {
-		percent = max(percent, c.lateness(f.now, r))
+		percent = max(percent, c.lateness(now, r))
 	}
-	if r := c.next(f); r != nil {
-		percent = max(percent, c.lateness(f.now, r))
+	if next != nil {
+		percent = max(percent, c.lateness(now, next))
 	}
 	stretched := target / 100 * min(percent, mostStretch)
 	for i := range decoding {

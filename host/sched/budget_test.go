@@ -24,6 +24,18 @@ func (d *paced) chat(n, tokens int) (all []*sched.Request) {
 	return all
 }
 
+// shortsAndLongs has n prompts of 32 tokens come from the first second on, one every 250 ms, and with each every-th one of 2,000.
+func (d *paced) shortsAndLongs(n, every int) (shorts, longs []*sched.Request) {
+	for i := range n {
+		at := int64(1e9) + int64(i)*250e6
+		shorts = append(shorts, d.add(at, &sched.Request{ID: uint64(1000 + i), PromptTokens: 32, MaxTokens: 8}))
+		if i%every == 0 {
+			longs = append(longs, d.add(at, &sched.Request{ID: uint64(100 + i), PromptTokens: 2000, MaxTokens: 8}))
+		}
+	}
+	return shorts, longs
+}
+
 // A long prompt beside a chat: gaps stay below the objective once the device is known, the prompt goes on as fast as that allows,
 // and a short one that comes later waits for a few steps and not for the long one.
 func TestALongPromptKeepsTheGapsOfOthersUnderTheirObjective(t *testing.T) {
@@ -168,14 +180,7 @@ func TestStepsGrowWhereFirstTokensAreLate(t *testing.T) {
 			}
 			d := pace(t, cfg, nil, 12e6, 1e6) // beside 8 rows 45 ms have room for some 25 tokens: 550 a second
 			chat := d.chat(8, 1<<18)
-			var firsts []*sched.Request
-			for i := range 240 {
-				at := int64(1e9) + int64(i)*250e6
-				firsts = append(firsts, d.add(at, &sched.Request{ID: uint64(1000 + i), PromptTokens: 32, MaxTokens: 8}))
-				if i%16 == 0 {
-					firsts = append(firsts, d.add(at, &sched.Request{ID: uint64(100 + i), PromptTokens: 2000, MaxTokens: 8}))
-				}
-			}
+			firsts := slices.Concat(d.shortsAndLongs(240, 16))
 			d.run(70e9)
 			var gap int64
 			for _, r := range chat {
@@ -209,14 +214,7 @@ func TestTheBudgetIsOfTimeAndNotOfTokens(t *testing.T) {
 	d := pace(t, cfg, nil, 12e6, 1e6)
 	d.far = [2]int64{2500, 2500}
 	chat := d.chat(8, 1<<18)
-	var shorts, longs []*sched.Request
-	for i := range 160 {
-		at := int64(1e9) + int64(i)*250e6
-		shorts = append(shorts, d.add(at, &sched.Request{ID: uint64(1000 + i), PromptTokens: 32, MaxTokens: 8}))
-		if i%80 == 0 {
-			longs = append(longs, d.add(at, &sched.Request{ID: uint64(100 + i), PromptTokens: 2000, MaxTokens: 8}))
-		}
-	}
+	shorts, longs := d.shortsAndLongs(160, 80)
 	d.run(60e9)
 	for _, r := range shorts {
 		if wait := r.FirstToken - r.Arrival; r.FirstToken == 0 || wait > 500e6 {

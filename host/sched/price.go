@@ -26,7 +26,7 @@ func newPrice(c *gpu.Costs) (p price) {
 		return p
 	}
 	relative := func(ns int64) int64 { return min(scaled(max(0, ns), unit, c.PrefillToken), maxFar) }
-	p.far, p.farWide = relative(c.PrefillFar), relative(c.PrefillFar)
+	p.far = relative(c.PrefillFar)
 	if c.WideRows > 0 && c.PrefillFarWide > 0 && c.PrefillFarWide < c.PrefillFar {
 		p.wide, p.farWide = c.WideRows, relative(c.PrefillFarWide)
 	}

@@ -186,7 +186,8 @@ func (s *Store) reserve(name string) (d *day, ok bool) {
 	}
 	if d != nil {
 		s.takeOut(d)
+	} else {
+		s.leaving[name] = true
 	}
-	s.leaving[name] = true
 	return d, true
 }
