@@ -53,7 +53,7 @@ func aloneOnModel(t *testing.T, n int, change func(*engine.Request)) (reqs []eng
 // From no draft to the most that a row may have: the model's text is the same, bit for bit, among others that come, leave and are
 // preempted.
 func TestTheModelsTextIsExactWithEveryNumberOfDrafts(t *testing.T) {
-	reqs, want := aloneOnModel(t, 6, func(r *engine.Request) { r.MaxTokens = 17 })
+	reqs, want := aloneOnModel(t, 6, func(r *engine.Request) { r.MaxTokens = 24 })
 	d := &dial{}
 	f := onModel(t, llama.LayoutSplit, func(c *engine.Config) {
 		c.Policies, c.Sched.MaxPreemptions = &source{d: d}, 1000

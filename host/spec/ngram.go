@@ -22,7 +22,8 @@ type Drafter interface {
 const MaxNGram = 16
 
 // NGram drafts by prompt lookup: it finds the longest n-gram at the end of the history (nmax down to nmin tokens) that
-// occurred before, takes the most recent occurrence, and drafts what followed it there. The zero value is ready.
+// occurred before, takes the most recent occurrence, and drafts what followed it there. What repeats without a break is
+// drafted beyond the end of the history as well. The zero value is ready.
 //
 // It keeps an index of the n-grams, so a draft costs O(nmax) and a new token O(nmax - nmin), whatever the history's
 // length. The index covers the sizes that were asked for; asking for further sizes builds it anew once.
@@ -91,7 +92,22 @@ func (g *NGram) Draft(history []gpu.Token, max, nmin, nmax int, out []gpu.Token)
 	if end == 0 {
 		return out
 	}
-	return append(out, history[end:min(end+max, len(history))]...)
+	return copyOn(history, end, max, out)
+}
+
+// copyOn appends at most max tokens that follow text[:end]. Where the text ends and its last period, what follows end, is
+// a repetition already, it goes on with what it appended itself: else a list that repeats every six tokens would never be
+// drafted more than six tokens ahead. Without that evidence a doubled word would become a long draft.
+func copyOn(text []gpu.Token, end, max int, out []gpu.Token) []gpu.Token {
+	out = append(out, text[end:min(end+max, len(text))]...)
+	period := len(text) - end
+	if max <= period || end < period || !slices.Equal(text[end-period:end], text[end:]) {
+		return out
+	}
+	for range max - period {
+		out = append(out, out[len(out)-period])
+	}
+	return out
 }
 
 // find returns the end of the most recent occurrence of the longest suffix that occurred before, 0 if there is none.

@@ -16,11 +16,31 @@ func lookup(h []gpu.Token, k, nmin, nmax int) (draft []gpu.Token, n int) {
 		}
 		for end := len(h) - 1; end >= n; end-- {
 			if slices.Equal(h[end-n:end], h[len(h)-n:]) {
-				return h[end:min(end+k, len(h))], n
+				return continued(h, end, k), n
 			}
 		}
 	}
 	return nil, 0
+}
+
+// continued is what follows h[:end], token by token, and what h would go on with if it went on as it repeats.
+func continued(h []gpu.Token, end, k int) (draft []gpu.Token) {
+	period := len(h) - end
+	repeats := end >= period
+	for i := 0; repeats && i < period; i++ {
+		repeats = h[len(h)-1-i] == h[len(h)-1-i-period]
+	}
+	h = slices.Clone(h)
+	for i := range k {
+		if i >= period {
+			if !repeats {
+				break
+			}
+			h = append(h, h[len(h)-period])
+		}
+		draft = append(draft, h[end+i])
+	}
+	return draft
 }
 
 // Over a growing history and changing sizes, the index finds what a search of the whole history finds; so every draft is
@@ -67,15 +87,29 @@ func TestNGramReset(t *testing.T) {
 		t.Errorf("drafted %v from the text before Reset", got)
 	}
 	// A shorter history without Reset is another text too.
-	if got := g.Draft([]gpu.Token{5, 5}, 4, 1, 3, nil); !slices.Equal(got, []gpu.Token{5}) {
+	if got := g.Draft([]gpu.Token{5, 5}, 1, 1, 3, nil); !slices.Equal(got, []gpu.Token{5}) {
 		t.Errorf("drafted %v", got)
+	}
+}
+
+func TestNGramGoesOnWithWhatRepeats(t *testing.T) {
+	for _, c := range []struct{ history, want []gpu.Token }{
+		{[]gpu.Token{9, 1, 2, 1, 2}, []gpu.Token{1, 2, 1, 2, 1, 2, 1}}, // two periods
+		{[]gpu.Token{9, 1, 2, 3, 1, 2}, []gpu.Token{3, 1, 2}},          // less than two
+		{[]gpu.Token{4, 4, 4}, []gpu.Token{4, 4, 4, 4, 4, 4, 4}},
+		{[]gpu.Token{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2}, []gpu.Token{3, 4, 5, 6, 7, 8, 9}},
+	} {
+		var g NGram
+		if got := g.Draft(c.history, 7, 2, 3, nil); !slices.Equal(got, c.want) {
+			t.Errorf("%v: drafted %v, want %v", c.history, got, c.want)
+		}
 	}
 }
 
 func TestNGramOddSizes(t *testing.T) {
 	var g NGram
 	h := []gpu.Token{1, 1}
-	if got := g.Draft(h, 3, 0, 1000, nil); !slices.Equal(got, []gpu.Token{1}) {
+	if got := g.Draft(h, 3, 0, 1000, nil); !slices.Equal(got, []gpu.Token{1, 1, 1}) {
 		t.Errorf("sizes are clamped: drafted %v", got)
 	}
 	for _, c := range [][3]int{{0, 1, 2}, {-1, 1, 2}, {3, 4, 2}, {3, 1, 0}, {3, MaxNGram + 1, 99}} {
