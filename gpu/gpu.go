@@ -90,6 +90,12 @@ type Resetter interface {
 	Reset() error
 }
 
+// Recycler is a Device that saves into memory that it has saved into before: new memory takes longer to come by than to fill.
+// Recycle takes a Saved that nobody restores any more. It is called from the device's goroutine.
+type Recycler interface {
+	Recycle(*Saved)
+}
+
 // Saved is the KV of one sequence outside the device. Only the device that made it can read it; it never comes from outside the
 // process.
 type Saved struct {

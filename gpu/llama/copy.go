@@ -61,14 +61,15 @@ func (d *Device) checkCopy(from, to, n int) error {
 	return nil
 }
 
-// copyThrough copies the whole of from by way of d.blob and drops the tail. llama.cpp's own copy between the parts of a cache
+// copyThrough copies the whole of from by way of memory and drops the tail. llama.cpp's own copy between the parts of a cache
 // moves the whole part at the next step, at several times the cost, and is not seen by a save before that.
 func (d *Device) copyThrough(from, to, n int) error {
-	var err error
-	if d.blob, err = d.readState(from, d.blob[:0]); err != nil {
+	state, err := d.readState(from, d.spare.take)
+	if err != nil {
 		return err
 	}
-	if err := d.writeState(to, d.blob, d.kv.length(from)); err != nil {
+	defer d.spare.give(state)
+	if err := d.writeState(to, state, d.kv.length(from)); err != nil {
 		return err
 	}
 	return d.cut(to, n)

@@ -23,7 +23,7 @@ type Device struct {
 	rows   []int       // last Forward: index in the batch of each item's first kept row
 	kept   []int       // last Forward: rows kept of each item
 	id     uint64      // marks what this device has saved
-	blob   []byte      // scratch of a copy between the parts of a split cache
+	spare  spare       // memory for what is saved, or copied between the parts of a split cache
 	broken error       // why nothing is computed until Reset; nil = it works
 	apart  [][]float32 // last Forward: logits of items that were computed by themselves
 	draft  *drafter    // nil = none
@@ -183,4 +183,5 @@ func (d *Device) Close() error {
 var (
 	_ gpu.Device   = (*Device)(nil)
 	_ gpu.Resetter = (*Device)(nil)
+	_ gpu.Recycler = (*Device)(nil)
 )

@@ -37,6 +37,9 @@ func TestRecordOfCellsIsTheLibrarys(t *testing.T) {
 					}
 				case 4:
 					if d.kv.length(a) > 0 {
+						if saved != nil {
+							d.Recycle(saved)
+						}
 						saved, err = d.Save(a)
 					}
 				case 5:

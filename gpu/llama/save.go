@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	capi "github.com/hybridgroup/yzma/pkg/llama"
 
@@ -36,7 +35,7 @@ func (d *Device) Save(seq int) (*gpu.Saved, error) {
 	if tokens == 0 {
 		return nil, fmt.Errorf("save sequence %d: it holds nothing", seq)
 	}
-	data, err := d.readState(seq, nil)
+	data, err := d.readState(seq, d.spare.take)
 	if err != nil {
 		return nil, fmt.Errorf("save sequence %d: %w", seq, err)
 	}
@@ -44,6 +43,14 @@ func (d *Device) Save(seq int) (*gpu.Saved, error) {
 	data = binary.LittleEndian.AppendUint32(data, uint32(tokens))
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
 	return &gpu.Saved{Tokens: tokens, Data: data, State: d.saveDraft(seq)}, nil
+}
+
+// Recycle lets a later Save have the memory of s, which nobody may use any more.
+func (d *Device) Recycle(s *gpu.Saved) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spare.give(s.Data)
+	s.Data = nil
 }
 
 // Restore makes seq, which must be empty, hold what this device has saved. It wraps gpu.ErrNoKV when the cells are not there;
@@ -102,16 +109,14 @@ func (d *Device) checkSaved(s *gpu.Saved) (state []byte, err error) {
 	return state, nil
 }
 
-// readState appends what the library keeps of seq to buf.
-func (d *Device) readState(seq int, buf []byte) ([]byte, error) {
+// readState gives what the library keeps of seq, in memory from room, which has room for as many bytes as it is asked for.
+func (d *Device) readState(seq int, room func(int) []byte) ([]byte, error) {
 	size := capi.StateSeqGetSize(d.ctx.Handle, capi.SeqId(seq))
 	if size == 0 {
 		return nil, errors.New("llama.cpp gives no size of its state")
 	}
-	buf = slices.Grow(buf, int(size)+trailerSize)
-	at := len(buf)
-	buf = buf[:at+int(size)]
-	if got := capi.StateSeqGetData(d.ctx.Handle, buf[at:], capi.SeqId(seq)); got != size {
+	buf := room(int(size) + trailerSize)[:size]
+	if got := capi.StateSeqGetData(d.ctx.Handle, buf, capi.SeqId(seq)); got != size {
 		return nil, fmt.Errorf("llama.cpp wrote %d bytes of its state, not %d", got, size)
 	}
 	return buf, nil

@@ -14,7 +14,7 @@ import (
 type Store struct{ Dir string }
 
 // format is the version of the files.
-const format = 3
+const format = 4
 
 // file is a report as it is kept.
 type file struct {

@@ -106,7 +106,7 @@ func (q *sequences) restore(op *sched.Op) error {
 		return fmt.Errorf("restore sequence %d: nothing was saved", op.Seq)
 	}
 	if !op.Keep {
-		q.forget(op.ID)
+		defer q.forget(op.ID)
 	}
 	if err := q.dev.Restore(op.Seq, k.Saved); err != nil {
 		_ = q.trim(op.Seq, 0)
@@ -117,9 +117,14 @@ func (q *sequences) restore(op *sched.Op) error {
 }
 
 func (q *sequences) forget(id uint64) {
-	if k, ok := q.saved[id]; ok {
-		q.bytes -= int64(len(k.Data))
-		delete(q.saved, id)
+	k, ok := q.saved[id]
+	if !ok {
+		return
+	}
+	q.bytes -= int64(len(k.Data))
+	delete(q.saved, id)
+	if r, ok := q.dev.(gpu.Recycler); ok {
+		r.Recycle(k.Saved)
 	}
 }
 

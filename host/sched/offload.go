@@ -174,19 +174,26 @@ const heldShare = 2
 
 // limitCached gives up cached prefixes, where they slow the step that is being built, as a cache does in which each row looks at
 // all that is held (gpu.Costs.HeldToken): all of them if they can be offloaded, since to save a token takes no longer than to hold it
-// through some dozens of rows. One is offloaded in a step at most: that takes longer than what is won in it.
+// through some dozens of rows. That is done before a newcomer's first prompt token is computed and not before its first decode: what it
+// computes is then put where they were, and not behind them, where the holes would stretch what each row looks at until it ends. Where
+// something decodes, saving takes about as long as the step at most, but one is always saved.
 func (c *Core) limitCached() {
-	k, rows := &c.kv, int64(c.batch.decoding)
-	slow := rows * c.cfg.Costs.HeldToken * int64(k.size) // ns for each block
+	k, rows := &c.kv, len(c.batch.Rows)
+	slow := int64(rows*k.size) * c.cfg.Costs.HeldToken // ns for each block
 	if slow == 0 {
 		return
 	}
-	most := 0
-	if k.outside.off {
-		most = int(c.pace.decoding(int(rows)) * heldShare / 100 / slow)
+	most, left := 0, int64(longest)
+	if c.batch.decoding > 0 {
+		left = c.pace.decoding(c.batch.decoding)
 	}
-	for before := k.outside.offloaded; k.cached > most && k.outside.offloaded == before; {
+	if k.outside.off {
+		most = int(c.pace.decoding(rows) * heldShare / 100 / slow)
+	}
+	for k.cached > most && left >= 0 {
+		before := k.outside.offloaded
 		seq := k.coldest(-1)
 		k.giveUp(seq, k.leaves(seq, k.cached-most))
+		left -= int64(k.outside.offloaded-before) * c.cfg.Costs.SaveToken
 	}
 }

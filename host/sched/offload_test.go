@@ -224,37 +224,64 @@ func TestARequestEntersOnASharedPrefixWhereAnOffloadedOneDoesNotFit(t *testing.T
 	g.run()
 }
 
-// To save takes longer than a step: what slows the steps leaves the device one by one.
-func TestPrefixesThatSlowTheStepsAreSavedOneAStep(t *testing.T) {
-	g := newRig(t, kvConfig(2, 100, func(c *sched.Config) {
-		c.CopyMin, c.SpareSeqs, c.SharedKV = 4, 8, true
-		c.MaxSaved, c.Costs = 400, gpu.Costs{PrefillToken: 1e6, SaveToken: 10e3, HeldToken: 1e3}
-		c.Costs.Step[0][0] = 1e6
-	}), nil)
-	for id := range 6 {
-		g.ask(uint64(1+id), tokens(id, 16), 1) // which decodes nothing
-	}
-	cached := g.core.BlocksCached()
-	g.watch = func(b *sched.Batch) {
-		saves := 0
-		for _, op := range b.Ops {
-			if op.Kind == sched.OpSave {
-				saves++
+// What slows the steps leaves the device before a newcomer computes its prompt: at once where nothing decodes, else as much as can be
+// saved in the time of a step, but one at least.
+func TestPrefixesThatSlowTheStepsAreSaved(t *testing.T) {
+	for name, c := range map[string]struct {
+		save     int64 // ns a token; a prefix has 16 to 24 of them
+		prefixes int   // of 7 requests; one that is left decodes, in steps of 10 ms
+		most     int   // saved in a step
+		steps    int   // until all are
+	}{
+		"in less than a step":      {2e3, 6, 6, 1},
+		"three in more than one":   {200e3, 6, 3, 2},
+		"one in more than one":     {900e3, 6, 1, 6},
+		"where nobody has a token": {900e3, 7, 7, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, kvConfig(8, 100, func(cfg *sched.Config) {
+				cfg.CopyMin, cfg.SpareSeqs, cfg.SharedKV = 4, 8, true
+				cfg.MaxSaved, cfg.Costs = 400, gpu.Costs{PrefillToken: 2e6, SaveToken: c.save, HeldToken: 1e3}
+				cfg.Costs.Step[0][0] = 10e6
+			}), nil)
+			for id := range 7 {
+				g.arrive(&sched.Request{ID: uint64(1 + id), MaxTokens: 60}, tokens(id, 16))
 			}
-		}
-		if saves > 1 {
-			t.Errorf("a step saves %d prefixes", saves)
-		}
-	}
-	g.arrive(&sched.Request{ID: 20, MaxTokens: 40}, tokens(20, 2))
-	for range 20 {
-		g.step()
-	}
-	if n := g.core.BlocksCached(); cached < 20 || n > 0 {
-		t.Errorf("%d blocks were cached, and %d after 20 steps; want none", cached, n)
-	}
-	if r := g.ask(30, tokens(0, 16), 1); r.Cached != 12 {
-		t.Errorf("%d tokens were found again, want 12", r.Cached)
+			for decoding := 0; decoding < 7; {
+				decoding = 0
+				for _, row := range g.rows() {
+					decoding += 2 - min(row.Tokens, 2)
+				}
+			}
+			for id := range uint64(c.prefixes) {
+				g.core.Cancel(g.now, 1+id, sched.OutcomeCancelledRunning)
+			}
+			var steps, saves int
+			g.watch = func(b *sched.Batch) {
+				n := 0
+				for _, op := range b.Ops {
+					if op.Kind == sched.OpSave {
+						n++
+					}
+				}
+				if saves += n; n > 0 {
+					steps++
+				}
+				if n > c.most {
+					t.Errorf("a step saves %d prefixes, want at most %d", n, c.most)
+				}
+			}
+			g.arrive(&sched.Request{ID: 20, MaxTokens: 40}, tokens(20, 2))
+			for range 20 {
+				g.step()
+			}
+			if n := g.core.BlocksCached(); n > 0 || saves != c.prefixes || steps != c.steps {
+				t.Errorf("%d blocks are cached after 20 steps, %d prefixes were saved in %d of them; want none, %d, %d", n, saves, steps, c.prefixes, c.steps)
+			}
+			if r := g.ask(30, tokens(0, 16), 1); r.Cached != 12 {
+				t.Errorf("%d tokens were found again, want 12", r.Cached)
+			}
+		})
 	}
 }
 
