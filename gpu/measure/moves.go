@@ -19,7 +19,6 @@ func (r *run) moves() error {
 		return err
 	}
 	var copies, saves []int64
-	var saved *gpu.Saved
 	for range 3 {
 		if r.info.CopyMin > 0 {
 			ns, err := r.timed(func() error { return r.dev.Copy(0, 1, n) })
@@ -34,16 +33,15 @@ func (r *run) moves() error {
 				if err != nil {
 					return err
 				}
-				saved = s
+				if dev, ok := r.dev.(gpu.Recycler); ok {
+					defer dev.Recycle(s)
+				}
 				return r.dev.Restore(1, s)
 			})
 			if err != nil {
 				return err
 			}
 			saves = append(saves, max(1, ns/int64(n)))
-			if dev, ok := r.dev.(gpu.Recycler); ok {
-				dev.Recycle(saved)
-			}
 		}
 	}
 	r.rep.Costs.Copy, r.rep.Costs.SaveToken = median(copies), median(saves)

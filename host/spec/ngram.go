@@ -95,9 +95,9 @@ func (g *NGram) Draft(history []gpu.Token, max, nmin, nmax int, out []gpu.Token)
 	return copyOn(history, end, max, out)
 }
 
-// copyOn appends at most max tokens that follow text[:end]. Where the text ends and its last period, what follows end, is
-// a repetition already, it goes on with what it appended itself: else a list that repeats every six tokens would never be
-// drafted more than six tokens ahead. Without that evidence a doubled word would become a long draft.
+// copyOn appends at most max tokens that follow text[:end]. Where what follows end, to the end of the text, stands right before
+// end as well, it is a period: text ends with two of it, and is taken to go on with more. Else a list that repeats every six tokens
+// would never be drafted more than six tokens ahead.
 func copyOn(text []gpu.Token, end, max int, out []gpu.Token) []gpu.Token {
 	out = append(out, text[end:min(end+max, len(text))]...)
 	period := len(text) - end

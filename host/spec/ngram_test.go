@@ -87,7 +87,7 @@ func TestNGramReset(t *testing.T) {
 		t.Errorf("drafted %v from the text before Reset", got)
 	}
 	// A shorter history without Reset is another text too.
-	if got := g.Draft([]gpu.Token{5, 5}, 1, 1, 3, nil); !slices.Equal(got, []gpu.Token{5}) {
+	if got := g.Draft([]gpu.Token{5, 5}, 4, 1, 3, nil); !slices.Equal(got, []gpu.Token{5, 5, 5, 5}) {
 		t.Errorf("drafted %v", got)
 	}
 }
